@@ -1,0 +1,44 @@
+/* Reading arrays from HDF5 files that users name in a scene. Files are untrusted: existence, format, type and
+ * shape are checked, with a sentence for each. */
+#ifndef KWSIM_DATASET_H
+#define KWSIM_DATASET_H
+
+#include "kwsim/status.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { KW_DATASET_RANK = 4 };
+
+typedef struct kw_dataset {
+    int64_t handle[2]; /* HDF5's file and dataset */
+    int rank;
+    int64_t dim[KW_DATASET_RANK];
+    bool integer; /* integer elements; else floating point */
+    const char *file, *name; /* borrowed */
+} kw_dataset;
+
+/* Opens a dataset of numbers of rank 0 to 4. `file` and `name` are borrowed until the close. KW_ERR_SCENE if the
+ * file is missing, unreadable or not HDF5, or the dataset is missing or not of numbers. */
+kw_status kw_dataset_open(const char *file, const char *name, kw_dataset *dataset);
+
+/* Reads rows first ... first+count-1 of the first dimension, all of the others, dense, as double or int64. */
+kw_status kw_dataset_read_double(const kw_dataset *dataset, int64_t first, int64_t count, double *dst);
+kw_status kw_dataset_read_int64(const kw_dataset *dataset, int64_t first, int64_t count, int64_t *dst);
+
+/* Accepts a zeroed or already closed dataset. */
+void kw_dataset_close(kw_dataset *dataset);
+
+/* "64 x 75 x 1" into text, for messages. */
+void kw_dataset_shape(const kw_dataset *dataset, char *text, int size);
+
+/* A sentence for what HDF5 last failed at ("no space left on device"), for messages; clears HDF5's stack. */
+const char *kw_hdf5_reason(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,138 @@
+/* The problem: what is asked, in SI units, independent of backends and files already opened.
+ *
+ * A problem holds recipes (a number, shapes, a dataset) and sizes, never voxels, so that its memory can be
+ * estimated before anything is allocated. kw_prep_scan() (prep.h) goes over the voxels once and fills the
+ * ranges of the maps; kw_problem_resolve() then fixes c_ref, dt and the number of steps. After that the problem
+ * does not change.
+ */
+#ifndef KWSIM_PROBLEM_H
+#define KWSIM_PROBLEM_H
+
+#include <stddef.h>
+#include "kwsim/grid.h"
+#include "kwsim/shape.h"
+#include "kwsim/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct kw_paint {
+    kw_shape shape;
+    double value;
+    char *where; /* "scene.cfg:12: p0.shapes[0]", for messages; owned */
+} kw_paint;
+
+/* Recipe of a field on the grid: a number or a dataset, then shapes painted over it in order. A shape of
+ * weight w turns the value f into f + (value - f) w. */
+typedef struct kw_map {
+    double value;        /* everywhere, when file is NULL */
+    char *file;          /* HDF5 file with a dataset (nx, ny, nz), or NULL; owned */
+    char *dataset;       /* owned */
+    kw_paint *paints;    /* owned */
+    int64_t paint_count;
+    char *where;         /* "scene.cfg:7: medium.sound_speed", for messages; owned */
+    double min, max;     /* filled by kw_prep_scan() */
+    int64_t min_at[3], max_at[3];
+} kw_map;
+
+/* True if the map is the same everywhere: a plain number, or found to be so by the scan. */
+bool kw_map_is_constant(const kw_map *map);
+
+typedef enum kw_quantity { KW_QUANTITY_C0, KW_QUANTITY_RHO0, KW_QUANTITY_P0, KW_QUANTITY_COUNT } kw_quantity;
+
+/* "sound speed", "density", "initial pressure". */
+const char *kw_quantity_name(kw_quantity quantity);
+
+typedef struct kw_pml {
+    int64_t size[3];  /* points on each side, inside the grid; 0 makes the axis periodic */
+    double alpha[3];  /* nepers per grid point */
+} kw_pml;
+
+/* What the scene says of time, and what it comes to. Exactly one of cfl and dt, and one of steps and duration,
+ * is asked for (> 0); none of both pairs means cfl 0.3 and the time to cross the grid. */
+typedef struct kw_time {
+    double asked_cfl, asked_dt, asked_duration;
+    int64_t asked_steps;
+    bool allow_unstable;
+    /* resolved: */
+    double dt;     /* s */
+    double cfl;    /* dt max(c0) / min(h) */
+    int64_t steps; /* Nt: steps n = 0 ... Nt-1 */
+} kw_time;
+
+typedef enum kw_sensor_kind { KW_SENSOR_POINTS, KW_SENSOR_BOX } kw_sensor_kind;
+
+/* A named set of sensor points, in the order in which they are recorded. */
+typedef struct kw_sensor_set {
+    char *name; /* owned, unique among the sets */
+    kw_sensor_kind kind;
+    kw_box box;        /* KW_SENSOR_BOX: all its grid points, z fastest */
+    int64_t count;
+    double *position;  /* KW_SENSOR_POINTS: [count][3], m, as asked for; owned */
+} kw_sensor_set;
+
+/* One recorded point. */
+typedef struct kw_sensor_place {
+    int64_t set;
+    double asked[3];  /* m */
+    double used[3];   /* m: the grid point */
+    int64_t index[3]; /* of the grid point */
+} kw_sensor_place;
+
+typedef struct kw_record {
+    bool p;            /* traces of p at the sensors */
+    bool p_final;      /* p on the whole grid after the last step */
+    int64_t from_step; /* first recorded step, 0-based */
+} kw_record;
+
+typedef struct kw_problem {
+    kw_grid grid;
+    kw_map map[KW_QUANTITY_COUNT]; /* c0 in m/s, rho0 in kg/m^3, p0 in Pa */
+    bool has_p0;
+    double asked_c_ref; /* m/s; 0: max c0 */
+    double c_ref;       /* resolved */
+    kw_pml pml;
+    kw_time time;
+    kw_sensor_set *sets; /* owned */
+    int64_t set_count;
+    kw_record record;
+    bool cpu_wisdom;       /* keep FFTW's measured plans in the user's cache folder */
+    char *output_file;     /* owned */
+    char *scene_file;      /* owned; as given */
+    char *scene_text;      /* owned; the scene with overrides and defaults written out */
+} kw_problem;
+
+/* Frees what the problem owns and zeroes it; accepts a zeroed or half-filled problem. */
+void kw_problem_free(kw_problem *problem);
+
+/* Number of recorded points over all sets. */
+int64_t kw_sensor_count(const kw_problem *problem);
+
+/* Number of samples that a whole run records at every sensor. */
+int64_t kw_sample_count(const kw_problem *problem);
+
+/* Place of recorded point `row`, 0 <= row < kw_sensor_count(). A position between grid points takes the nearest
+ * one; half-way goes to the larger index. */
+kw_sensor_place kw_sensor_locate(const kw_problem *problem, int64_t row);
+
+/* Checks sizes and relations that need no voxel: PML against grid, sensors inside. Messages carry no line
+ * number; the scene reader adds the place. KW_ERR_SCENE. */
+kw_status kw_pml_check(const kw_grid *grid, const kw_pml *pml);
+
+/* Fixes c_ref, dt and the steps from the ranges of the maps (numbers count as scanned). KW_ERR_SCENE if there
+ * would be no step, or more than 2^53. */
+kw_status kw_problem_resolve(kw_problem *problem);
+
+/* dt above which a lossless run of constant density is unstable, in s; INFINITY if every dt is stable:
+ *     c_ref >= max c0: always;   else dt <= 2/(c_ref kmax) asin(c_ref/max c0)
+ * Tabei, Mast & Waag, J. Acoust. Soc. Am. 111 (2002). With a density map it is a guide only. */
+double kw_stable_dt(const kw_problem *problem);
+
+/* Highest frequency that the grid carries everywhere, in Hz: min c0 / (2 max h). */
+double kw_max_frequency(const kw_problem *problem);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

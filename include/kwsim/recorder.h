@@ -1,0 +1,59 @@
+/* What a run keeps: an HDF5 file, written in blocks while the run goes on. The file is NAME.part until the run is
+ * complete and is then renamed. README, section "The output file", lists what is in it. */
+#ifndef KWSIM_RECORDER_H
+#define KWSIM_RECORDER_H
+
+#include "kwsim/backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct kw_recorder kw_recorder;
+
+/* What is known before the run. All text is copied. */
+typedef struct kw_recorder_info {
+    const char *version, *backend, *device;
+    kw_precision precision;
+    int threads;
+} kw_recorder_info;
+
+/* What is known after it. */
+typedef struct kw_recorder_result {
+    const char *status; /* "complete", "interrupted", "unstable" or "failed" */
+    kw_stats stats;
+    double total_seconds;
+} kw_recorder_result;
+
+/* Fails (KW_ERR_RUN) if `path` cannot become an output: it exists and `force` is false, it is not a regular file,
+ * or NAME.part is there from a run that did not finish and `force` is false. Writes nothing. */
+kw_status kw_recorder_check(const char *path, bool force);
+
+/* Creates NAME.part with all that is known before the first step. The problem is resolved and borrowed. On failure
+ * no file is left. KW_ERR_RUN. */
+kw_status kw_recorder_create(const char *path, bool force, const kw_problem *problem, const kw_recorder_info *info,
+                             kw_recorder **recorder);
+
+/* Appends `count` samples of p, [count][sensors] in the run's precision. */
+kw_status kw_recorder_samples(kw_recorder *recorder, const void *samples, int64_t count);
+
+/* Writes a field of the whole grid as dataset `name`, (nx, ny, nz), slab by slab. `read` fills planes
+ * x0 ... x0+nx-1 in the run's precision. */
+typedef kw_status (*kw_recorder_read)(void *self, int64_t x0, int64_t nx, void *dst);
+kw_status kw_recorder_field(kw_recorder *recorder, const char *name, const char *units, kw_recorder_read read,
+                            void *self);
+
+/* Writes the result and closes the file; a "complete" one gets its final name, others stay NAME.part. Frees the
+ * recorder, also on failure (KW_ERR_RUN), after which NAME.part is removed if it cannot be read. */
+kw_status kw_recorder_finish(kw_recorder *recorder, const kw_recorder_result *result);
+
+/* Closes and removes NAME.part; for failures before the first step or while writing. Accepts NULL. */
+void kw_recorder_discard(kw_recorder *recorder);
+
+/* NAME.part */
+const char *kw_recorder_part(const kw_recorder *recorder);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

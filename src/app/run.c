@@ -1,0 +1,301 @@
+#include "run.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kwsim/clock.h"
+#include "kwsim/log.h"
+#include "kwsim/prep.h"
+#include "kwsim/recorder.h"
+#include "kwsim/scene.h"
+#include "report.h"
+
+enum { WATCH_STEPS = 20 };                       /* the field is looked at this often */
+static const double RUNAWAY = 1e6;               /* times the largest amplitude that the scene puts in */
+static const double CALL_SECONDS = 0.2;          /* one advance() should not take longer: signals, progress */
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}; /* the second one kills */
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* What one run works with. */
+typedef struct kw_running {
+    const kw_command *command;
+    kw_problem problem;
+    kw_summary summary;
+    char why[300];
+    char output[4096];
+    kw_field_source source;
+    kw_recorder *recorder;
+    kw_sim *sim;
+    void *samples; /* [ring_steps][sensors] */
+    double start;
+    double amplitude; /* largest |p| that the scene puts in */
+    kw_watch last;    /* the last look at the field, and the one before */
+    kw_watch before;
+} kw_running;
+
+/* ---- before the run ---- */
+
+static kw_status refuse_memory(const kw_running *run, const kw_backend *backend)
+{
+    char need[40], have[40], parts[600] = "", part[40];
+    const kw_memory_plan *plan = &run->summary.memory;
+    for (int i = 0, used = 0; i < plan->count && used < (int)sizeof parts; i++)
+        used += snprintf(parts + used, sizeof parts - (size_t)used, "%s%s %s", i ? ", " : "", plan->item[i].purpose,
+                         kw_bytes_text(plan->item[i].bytes, part, sizeof part));
+    return kw_fail(KW_ERR_RESOURCE,
+                   "the run needs %s on the backend %s, and %s are free (%s). What shrinks it: a thinner PML on a "
+                   "smaller grid, fewer sensors, a coarser grid or fewer maps",
+                   kw_bytes_text(plan->total, need, sizeof need), backend->name,
+                   kw_bytes_text(run->summary.device.memory_free, have, sizeof have), parts);
+}
+
+static kw_status try_backend(kw_running *run, const kw_backend *backend)
+{
+    kw_summary *summary = &run->summary;
+    KW_TRY(backend->probe(&run->command->options, &summary->device));
+    KW_TRY(backend->estimate(&run->problem, &run->command->options, &summary->memory));
+    if (summary->memory.total > summary->device.memory_free) return refuse_memory(run, backend);
+    summary->backend = backend;
+    return KW_OK;
+}
+
+/* `auto` takes the first backend that is usable and has the memory, and says why not the ones before. */
+static kw_status choose_backend(kw_running *run)
+{
+    int count;
+    const kw_backend *const *all = kw_backends(&count);
+    run->summary.why = run->why;
+    if (strcmp(run->command->backend, "auto") != 0) return try_backend(run, kw_backend_find(run->command->backend));
+    for (int i = 0; i < count; i++) {
+        kw_status status = try_backend(run, all[i]);
+        if (status == KW_OK && run->why[0] == '\0') snprintf(run->why, sizeof run->why, "preferred by auto");
+        if (status == KW_OK || i == count - 1) return status;
+        snprintf(run->why, sizeof run->why, "taken by auto because %s: %.200s", all[i]->name, kw_error_message());
+    }
+    return KW_OK;
+}
+
+/* Lossless stability, README section "Stability". */
+static kw_status check_stability(const kw_problem *problem)
+{
+    double limit = kw_stable_dt(problem), dt = problem->time.dt;
+    const kw_map *rho0 = &problem->map[KW_QUANTITY_RHO0];
+    if (dt > limit && !problem->time.allow_unstable)
+        return kw_fail(KW_ERR_SCENE,
+                       "%s: time: dt %.6g s is above the stability limit of %.6g s; take cfl <= %.4g, or "
+                       "medium.reference_speed >= %g m/s (then every dt is stable), or time.allow_unstable = true",
+                       problem->scene_file, dt, limit, problem->time.cfl * limit / dt,
+                       problem->map[KW_QUANTITY_C0].max);
+    if (dt > limit)
+        kw_log(KW_LOG_WARNING, "dt %.6g s is above the stability limit of %.6g s; allowed by time.allow_unstable", dt,
+               limit);
+    if (rho0->max > rho0->min && problem->time.cfl > 0.5)
+        kw_log(KW_LOG_WARNING, "CFL %.3g with a density map (ratio %.3g) may be unstable; CFL 0.3 is the usual choice",
+               problem->time.cfl, rho0->max / rho0->min);
+    return KW_OK;
+}
+
+static void warn_of_sensors_in_pml(const kw_problem *problem)
+{
+    int64_t inside = 0, count = kw_sensor_count(problem);
+    for (int64_t row = 0; row < count; row++) {
+        kw_sensor_place place = kw_sensor_locate(problem, row);
+        bool in_pml = false;
+        for (int i = 0; i < 3; i++)
+            in_pml |= place.index[i] < problem->pml.size[i] ||
+                      place.index[i] >= problem->grid.n[i] - problem->pml.size[i];
+        inside += in_pml;
+    }
+    if (inside > 0)
+        kw_log(KW_LOG_WARNING, "%lld of %lld sensor points lie in the PML, where waves are damped", (long long)inside,
+               (long long)count);
+}
+
+static kw_status prepare_problem(kw_running *run)
+{
+    const kw_command *command = run->command;
+    kw_problem *problem = &run->problem;
+    KW_TRY(kw_scene_load(command->scene, command->overrides, command->override_count, command->steps, problem));
+    snprintf(run->output, sizeof run->output, "%s", command->output != NULL ? command->output : problem->output_file);
+    run->summary.output = run->output;
+    if (!command->dry_run) KW_TRY(kw_recorder_check(run->output, command->force));
+    KW_TRY(choose_backend(run));
+    KW_TRY(kw_prep_scan(problem, command->options.threads));
+    KW_TRY(kw_problem_resolve(problem));
+    KW_TRY(check_stability(problem));
+    warn_of_sensors_in_pml(problem);
+    const kw_map *p0 = &problem->map[KW_QUANTITY_P0];
+    run->amplitude = fmax(fabs(p0->min), fabs(p0->max));
+    if (run->amplitude == 0.0) kw_log(KW_LOG_WARNING, "%s is 0 everywhere: the field stays 0", p0->where);
+    return run->summary.backend->estimate(problem, &command->options, &run->summary.memory);
+}
+
+static kw_status prepare_run(kw_running *run)
+{
+    const kw_command *command = run->command;
+    const kw_summary *summary = &run->summary;
+    kw_recorder_info info = {KWSIM_VERSION, summary->backend->name, summary->device.device,
+                             command->options.precision, command->options.threads};
+    size_t row = (size_t)kw_sensor_count(&run->problem) * kw_real_size(command->options.precision);
+    KW_TRY(kw_recorder_create(run->output, command->force, &run->problem, &info, &run->recorder));
+    run->samples = malloc((size_t)summary->memory.ring_steps * row + 1);
+    if (run->samples == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for the samples");
+    KW_TRY(kw_prep_open(&run->problem, command->options.threads, &run->source));
+    kw_status status = summary->backend->create(&run->problem, &command->options, &run->source, &run->sim);
+    kw_prep_close(&run->source);
+    return status;
+}
+
+/* ---- during the run ---- */
+
+static kw_status report_instability(const kw_running *run, const kw_watch *now)
+{
+    const kw_watch *last = &run->last;
+    char growth[80] = "";
+    if (last->step > run->before.step && run->before.max_abs > 0.0)
+        snprintf(growth, sizeof growth, ", growing by %.3g per step",
+                 pow(last->max_abs / run->before.max_abs, 1.0 / (double)(last->step - run->before.step)));
+    char what[120];
+    if (now->finite)
+        snprintf(what, sizeof what, "reached %.4g Pa, %.1g times the largest amplitude of the scene", now->max_abs,
+                 now->max_abs / run->amplitude);
+    else
+        snprintf(what, sizeof what, "is no longer finite");
+    return kw_fail(KW_ERR_UNSTABLE,
+                   "the run went unstable: at step %lld the pressure %s, at grid point (%lld, %lld, %lld). The last "
+                   "finite maximum was %.4g Pa at step %lld at (%lld, %lld, %lld)%s. Try, in this order: a smaller "
+                   "time.cfl; a smoother p0 or medium; a thicker PML. What was recorded is in %s",
+                   (long long)now->step, what, (long long)now->at[0], (long long)now->at[1], (long long)now->at[2],
+                   last->max_abs, (long long)last->step, (long long)last->at[0], (long long)last->at[1],
+                   (long long)last->at[2], growth, kw_recorder_part(run->recorder));
+}
+
+static kw_status look(kw_running *run)
+{
+    kw_watch now;
+    KW_TRY(run->summary.backend->watch(run->sim, &now));
+    bool runaway = run->amplitude > 0.0 && now.max_abs > RUNAWAY * run->amplitude;
+    if (!now.finite || runaway) return report_instability(run, &now);
+    run->before = run->last;
+    run->last = now;
+    return KW_OK;
+}
+
+static kw_status drain(kw_running *run)
+{
+    int64_t count = 0;
+    if (!run->problem.record.p) return KW_OK;
+    KW_TRY(run->summary.backend->read_traces(run->sim, run->samples, &count));
+    return kw_recorder_samples(run->recorder, run->samples, count);
+}
+
+/* Steps of the next advance(): short enough for signals and progress, and not past the next look. */
+static int64_t next_call(const kw_running *run, const kw_stats *stats)
+{
+    int64_t steps = WATCH_STEPS - (stats->steps - 1 - run->last.step);
+    if (steps > run->summary.memory.ring_steps) steps = run->summary.memory.ring_steps;
+    if (stats->steps > 1) {
+        double fit = CALL_SECONDS * (double)stats->steps / (stats->step_seconds + 1e-9);
+        if (fit < (double)steps) steps = (int64_t)fit;
+    }
+    int64_t left = run->problem.time.steps - stats->steps;
+    return steps < 1 ? 1 : steps > left ? left : steps;
+}
+
+static kw_status step_all(kw_running *run, kw_progress *progress)
+{
+    const kw_backend *backend = run->summary.backend;
+    kw_stats stats;
+    run->last.step = run->before.step = -1;
+    run->last.max_abs = run->amplitude;
+    for (backend->stats(run->sim, &stats); stats.steps < run->problem.time.steps; backend->stats(run->sim, &stats)) {
+        if (interrupted)
+            return kw_fail(KW_INTERRUPTED, "interrupted after step %lld of %lld; what was recorded is in %s",
+                           (long long)stats.steps - 1, (long long)run->problem.time.steps,
+                           kw_recorder_part(run->recorder));
+        int64_t call = next_call(run, &stats), done = stats.steps + call;
+        KW_TRY(backend->advance(run->sim, call));
+        KW_TRY(drain(run));
+        if (done - 1 - run->last.step >= WATCH_STEPS || done == run->problem.time.steps) KW_TRY(look(run));
+        kw_progress_update(progress, done);
+    }
+    return KW_OK;
+}
+
+/* ---- after the run ---- */
+
+static kw_status read_p_final(void *self, int64_t x0, int64_t nx, void *dst)
+{
+    kw_running *run = self;
+    kw_box box = kw_grid_box(&run->problem.grid);
+    box.lo[0] = x0;
+    box.hi[0] = x0 + nx;
+    return run->summary.backend->read_field(run->sim, KW_FIELD_P, &box, dst);
+}
+
+/* Closes the file with what the run came to. A run that could not write leaves nothing. */
+static kw_status finish(kw_running *run, kw_status status)
+{
+    kw_recorder_result result = {.status = "complete"};
+    char message[2048];
+    if (status == KW_OK && run->problem.record.p_final)
+        status = kw_recorder_field(run->recorder, "p_final", "Pa", read_p_final, run);
+    snprintf(message, sizeof message, "%s", kw_error_message());
+    if (status != KW_OK && status != KW_INTERRUPTED && status != KW_ERR_UNSTABLE) return status;
+    if (status == KW_INTERRUPTED) result.status = "interrupted";
+    if (status == KW_ERR_UNSTABLE) result.status = "unstable";
+    run->summary.backend->stats(run->sim, &result.stats);
+    result.total_seconds = kw_clock_seconds() - run->start;
+    kw_recorder *recorder = run->recorder;
+    run->recorder = NULL;
+    KW_TRY(kw_recorder_finish(recorder, &result));
+    if (status != KW_OK) return kw_fail(status, "%s", message);
+    kw_report_closing(run->output, &result.stats, result.total_seconds);
+    return KW_OK;
+}
+
+static kw_status simulate(kw_running *run)
+{
+    kw_progress progress;
+    KW_TRY(prepare_run(run));
+    kw_progress_start(&progress, run->command, run->problem.time.steps);
+    kw_status status = step_all(run, &progress);
+    kw_progress_end(&progress);
+    return finish(run, status);
+}
+
+kw_status kw_run(const kw_command *command)
+{
+    kw_running *run = calloc(1, sizeof *run);
+    if (run == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory");
+    run->command = run->summary.command = command;
+    run->summary.problem = &run->problem;
+    run->start = kw_clock_seconds();
+    catch_signals();
+    kw_status status = prepare_problem(run);
+    if (status == KW_OK) kw_report_summary(&run->summary);
+    if (status == KW_OK && !command->dry_run) status = simulate(run);
+    kw_recorder_discard(run->recorder);
+    if (run->sim != NULL) run->summary.backend->destroy(run->sim);
+    free(run->samples);
+    kw_problem_free(&run->problem);
+    free(run);
+    return status;
+}

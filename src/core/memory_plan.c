@@ -1,0 +1,21 @@
+#include "kwsim/backend.h"
+
+void kw_memory_add(kw_memory_plan *plan, const char *purpose, double bytes)
+{
+    plan->total += bytes;
+    if (bytes == 0.0) return;
+    if (plan->count == KW_MEMORY_ITEMS) { /* keep the total right whatever happens to the names */
+        plan->item[plan->count - 1].bytes += bytes;
+        return;
+    }
+    plan->item[plan->count].purpose = purpose;
+    plan->item[plan->count++].bytes = bytes;
+}
+
+int64_t kw_ring_steps(int64_t sensors, kw_precision precision)
+{
+    const int64_t limit = INT64_C(64) << 20, most = 64;
+    int64_t row = sensors * (int64_t)kw_real_size(precision);
+    int64_t steps = row > 0 ? limit / row : most;
+    return steps < 1 ? 1 : steps > most ? most : steps;
+}

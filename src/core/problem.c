@@ -1,0 +1,145 @@
+#include "kwsim/problem.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool kw_map_is_constant(const kw_map *map)
+{
+    return (map->file == NULL && map->paint_count == 0) || (map->min == map->max);
+}
+
+const char *kw_quantity_name(kw_quantity quantity)
+{
+    static const char *const name[KW_QUANTITY_COUNT] = {"sound speed", "density", "initial pressure"};
+    return name[quantity];
+}
+
+static void free_map(kw_map *map)
+{
+    for (int64_t i = 0; i < map->paint_count; i++) free(map->paints[i].where);
+    free(map->paints);
+    free(map->file);
+    free(map->dataset);
+    free(map->where);
+}
+
+void kw_problem_free(kw_problem *problem)
+{
+    for (int q = 0; q < KW_QUANTITY_COUNT; q++) free_map(&problem->map[q]);
+    for (int64_t i = 0; i < problem->set_count; i++) {
+        free(problem->sets[i].name);
+        free(problem->sets[i].position);
+    }
+    free(problem->sets);
+    free(problem->output_file);
+    free(problem->scene_file);
+    free(problem->scene_text);
+    memset(problem, 0, sizeof *problem);
+}
+
+int64_t kw_sensor_count(const kw_problem *problem)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < problem->set_count; i++) count += problem->sets[i].count;
+    return count;
+}
+
+int64_t kw_sample_count(const kw_problem *problem) { return problem->time.steps - problem->record.from_step; }
+
+static void locate_point(const kw_grid *grid, const double *position, kw_sensor_place *place)
+{
+    for (int i = 0; i < 3; i++) {
+        double nearest = floor(kw_grid_index(grid, i, position[i]) + 0.5);
+        place->asked[i] = position[i];
+        place->index[i] = (int64_t)fmin(fmax(nearest, 0.0), (double)(grid->n[i] - 1));
+    }
+}
+
+static void locate_in_box(const kw_grid *grid, const kw_box *box, int64_t row, kw_sensor_place *place)
+{
+    for (int i = 2; i >= 0; i--) {
+        int64_t n = box->hi[i] - box->lo[i];
+        place->index[i] = box->lo[i] + row % n;
+        place->asked[i] = kw_grid_coordinate(grid, i, (double)place->index[i]);
+        row /= n;
+    }
+}
+
+kw_sensor_place kw_sensor_locate(const kw_problem *problem, int64_t row)
+{
+    kw_sensor_place place = {0};
+    while (row >= problem->sets[place.set].count) row -= problem->sets[place.set++].count;
+    const kw_sensor_set *set = &problem->sets[place.set];
+    if (set->kind == KW_SENSOR_BOX)
+        locate_in_box(&problem->grid, &set->box, row, &place);
+    else
+        locate_point(&problem->grid, set->position + 3 * row, &place);
+    for (int i = 0; i < 3; i++)
+        place.used[i] = kw_grid_coordinate(&problem->grid, i, (double)place.index[i]);
+    return place;
+}
+
+kw_status kw_pml_check(const kw_grid *grid, const kw_pml *pml)
+{
+    for (int i = 0; i < 3; i++) {
+        if (kw_axis_active(grid, i) && 2 * pml->size[i] + 1 > grid->n[i])
+            return kw_fail(KW_ERR_SCENE,
+                           "2 x %lld + 1 points do not fit into the %lld points of the %c axis; "
+                           "allowed: 0 (periodic) to %lld",
+                           (long long)pml->size[i], (long long)grid->n[i], 'x' + i,
+                           (long long)((grid->n[i] - 1) / 2));
+    }
+    return KW_OK;
+}
+
+/* Time in s to cross the grid along its diagonal at the slowest sound speed. */
+static double crossing_time(const kw_problem *problem)
+{
+    const kw_grid *grid = &problem->grid;
+    double sum = 0.0;
+    for (int i = 0; i < 3; i++) {
+        double length = kw_axis_active(grid, i) ? (double)grid->n[i] * grid->h[i] : 0.0;
+        sum += length * length;
+    }
+    return sqrt(sum) / problem->map[KW_QUANTITY_C0].min;
+}
+
+kw_status kw_problem_resolve(kw_problem *problem)
+{
+    kw_time *time = &problem->time;
+    const kw_map *c0 = &problem->map[KW_QUANTITY_C0];
+    double h = kw_grid_min_spacing(&problem->grid);
+    problem->c_ref = problem->asked_c_ref > 0.0 ? problem->asked_c_ref : c0->max;
+
+    double cfl = time->asked_cfl > 0.0 ? time->asked_cfl : 0.3;
+    time->dt = time->asked_dt > 0.0 ? time->asked_dt : cfl * h / c0->max;
+    time->cfl = time->dt * c0->max / h;
+
+    double steps = (double)time->asked_steps;
+    if (time->asked_steps == 0) {
+        double end = time->asked_duration > 0.0 ? time->asked_duration : crossing_time(problem);
+        steps = floor(end / time->dt + 1e-6) + 1.0;
+    }
+    if (!(steps >= 1.0 && steps <= 0x1p53))
+        return kw_fail(KW_ERR_SCENE, "%s: time: the run would have %.4g steps of %.4g s; allowed: 1 to 2^53",
+                       problem->scene_file, steps, time->dt);
+    time->steps = (int64_t)steps;
+    if (problem->record.from_step >= time->steps)
+        return kw_fail(KW_ERR_SCENE, "%s: record.from_step: must be below the number of steps, %lld, got %lld",
+                       problem->scene_file, (long long)time->steps, (long long)problem->record.from_step);
+    return KW_OK;
+}
+
+double kw_stable_dt(const kw_problem *problem)
+{
+    double ratio = problem->c_ref / problem->map[KW_QUANTITY_C0].max;
+    if (ratio >= 1.0) return INFINITY;
+    double kmax = kw_grid_kmax(&problem->grid);
+    return kmax > 0.0 ? 2.0 / (problem->c_ref * kmax) * asin(ratio) : INFINITY;
+}
+
+double kw_max_frequency(const kw_problem *problem)
+{
+    return problem->map[KW_QUANTITY_C0].min / (2.0 * kw_grid_max_spacing(&problem->grid));
+}

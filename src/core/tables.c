@@ -1,0 +1,47 @@
+#include "kwsim/tables.h"
+
+#include <math.h>
+
+static double axis_wavenumber(const kw_grid *grid, int axis, int64_t m)
+{
+    return kw_axis_active(grid, axis) ? kw_wavenumber(grid->n[axis], grid->h[axis], m) : 0.0;
+}
+
+void kw_table_gradient(const kw_grid *grid, int axis, int64_t count, double *p)
+{
+    int64_t n = grid->n[axis];
+    for (int64_t m = 0; m < count; m++) {
+        double k = axis_wavenumber(grid, axis, m);
+        double phase = 0.5 * k * grid->h[axis];
+        p[2 * m] = -k * sin(phase);
+        p[2 * m + 1] = 2 * m == n ? 0.0 : k * cos(phase); /* cos(pi/2) at the Nyquist bin is 0 exactly */
+    }
+}
+
+void kw_table_k2(const kw_grid *grid, int axis, int64_t count, double *k2)
+{
+    for (int64_t m = 0; m < count; m++) {
+        double k = axis_wavenumber(grid, axis, m);
+        k2[m] = k * k;
+    }
+}
+
+double kw_kappa(double c_ref, double dt, double k2)
+{
+    double a = 0.5 * c_ref * dt * sqrt(k2);
+    return a > 0.0 ? sin(a) / a : 1.0;
+}
+
+void kw_table_pml(const kw_problem *problem, int axis, bool staggered, double *factor)
+{
+    const kw_grid *grid = &problem->grid;
+    int64_t n = grid->n[axis], size = kw_axis_active(grid, axis) ? problem->pml.size[axis] : 0;
+    double strength = problem->pml.alpha[axis] * problem->c_ref / grid->h[axis];
+    double shift = staggered ? 0.5 : 0.0;
+    for (int64_t j = 0; j < n; j++) {
+        double depth = 0.0;
+        if (j < size) depth = ((double)(size - j) - shift) / (double)size;
+        if (j >= n - size) depth = ((double)(j - (n - size) + 1) + shift) / (double)size;
+        factor[j] = exp(-0.5 * strength * pow(depth, 4) * problem->time.dt);
+    }
+}

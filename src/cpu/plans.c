@@ -1,0 +1,88 @@
+#include "plans.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cache.h"
+#include "kwsim/log.h"
+#include "kwsim/clock.h"
+
+#if KW_CPU_DOUBLE
+static const char WISDOM_NAME[] = "fftw-double.wisdom";
+#else
+static const char WISDOM_NAME[] = "fftw-single.wisdom";
+#endif
+
+/* Replaced atomically; merged with what another process wrote meanwhile. */
+static void save_wisdom(const char *path)
+{
+    char fresh[4200];
+    snprintf(fresh, sizeof fresh, "%s.%ld", path, (long)getpid());
+    FFTW(import_wisdom_from_filename)(path);
+    if (!FFTW(export_wisdom_to_filename)(fresh) || rename(fresh, path) != 0) {
+        unlink(fresh);
+        kw_log(KW_LOG_DETAIL, "FFT plans are not kept: cannot write %s", path);
+    }
+}
+
+static void make_plans(KW(plans) *plans, const kw_layout *layout, kw_real *plane, kw_complex *spectrum,
+                       kw_complex *tile)
+{
+    const int flags = FFTW_MEASURE | FFTW_DESTROY_INPUT;
+    int64_t columns = layout->n[KW_COLUMNS];
+    FFTW(iodim64) to[2] = {{layout->n[KW_ROWS], columns, layout->bins}, {columns, 1, 1}};
+    FFTW(iodim64) from[2] = {{layout->n[KW_ROWS], layout->bins, columns}, {columns, 1, 1}};
+    FFTW(iodim64) gather = {layout->n[KW_LINES], layout->spec_pitch, KW_TILE};
+    FFTW(iodim64) scatter = {layout->n[KW_LINES], KW_TILE, layout->spec_pitch};
+    FFTW(iodim64) lines = {KW_TILE, 1, 1};
+    plans->plane_forward =
+        FFTW(plan_guru64_dft_r2c)(2, to, 0, NULL, plane, spectrum, FFTW_MEASURE | FFTW_PRESERVE_INPUT);
+    plans->plane_inverse = FFTW(plan_guru64_dft_c2r)(2, from, 0, NULL, spectrum, plane, flags);
+    plans->line_forward = FFTW(plan_guru64_dft)(1, &gather, 1, &lines, spectrum, tile, FFTW_FORWARD,
+                                                FFTW_MEASURE | FFTW_PRESERVE_INPUT);
+    plans->line_inverse = FFTW(plan_guru64_dft)(1, &scatter, 1, &lines, tile, spectrum, FFTW_BACKWARD, flags);
+}
+
+/* FNV-1a over the printed plans. */
+static void name_plans(KW(plans) *plans)
+{
+    FFTW(plan) all[4] = {plans->plane_forward, plans->plane_inverse, plans->line_forward, plans->line_inverse};
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (int i = 0; i < 4; i++) {
+        char *text = FFTW(sprint_plan)(all[i]);
+        for (const char *c = text; c != NULL && *c != '\0'; c++) {
+            hash ^= (unsigned char)*c;
+            hash *= UINT64_C(1099511628211);
+        }
+        free(text);
+    }
+    snprintf(plans->id, sizeof plans->id, "fftw-%016llx", (unsigned long long)hash);
+}
+
+kw_status KW(plans_make)(KW(plans) *plans, const kw_layout *layout, kw_real *plane, kw_complex *spectrum,
+                         kw_complex *tile, int wisdom)
+{
+    char path[4096];
+    double start = kw_clock_seconds();
+    bool kept = wisdom && kw_cache_path(WISDOM_NAME, path, sizeof path);
+    if (kept) FFTW(import_wisdom_from_filename)(path);
+    make_plans(plans, layout, plane, spectrum, tile);
+    if (!plans->plane_forward || !plans->plane_inverse || !plans->line_forward || !plans->line_inverse)
+        return kw_fail(KW_ERR_RESOURCE, "FFTW cannot plan transforms of %lld x %lld x %lld points",
+                       (long long)layout->n[0], (long long)layout->n[1], (long long)layout->n[2]);
+    if (kept) save_wisdom(path);
+    name_plans(plans);
+    plans->seconds = kw_clock_seconds() - start;
+    return KW_OK;
+}
+
+void KW(plans_destroy)(KW(plans) *plans)
+{
+    FFTW(plan) *all[4] = {&plans->plane_forward, &plans->plane_inverse, &plans->line_forward, &plans->line_inverse};
+    for (int i = 0; i < 4; i++) {
+        if (*all[i] != NULL) FFTW(destroy_plan)(*all[i]);
+        *all[i] = NULL;
+    }
+}

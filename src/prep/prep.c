@@ -1,0 +1,245 @@
+#include "kwsim/prep.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kwsim/dataset.h"
+#include "kwsim/log.h"
+
+/* A shape counts as seen on the grid where it leaves at least this much of its value. */
+static const double SEEN_WEIGHT = 0.1;
+
+typedef struct kw_maps {
+    const kw_problem *problem;
+    int threads;
+    kw_dataset dataset[KW_QUANTITY_COUNT]; /* open where the map comes from a file */
+    double *slab;                          /* planes of a map in double */
+    int64_t slab_planes;
+} kw_maps;
+
+static int64_t plane_points(const kw_maps *maps) { return maps->problem->grid.n[1] * maps->problem->grid.n[2]; }
+
+static void maps_close(kw_maps *maps)
+{
+    for (int q = 0; q < KW_QUANTITY_COUNT; q++) kw_dataset_close(&maps->dataset[q]);
+    free(maps->slab);
+}
+
+static kw_status maps_open(kw_maps *maps, const kw_problem *problem, int threads)
+{
+    *maps = (kw_maps){.problem = problem, .threads = threads};
+    const int64_t wanted = INT64_C(32) << 20;
+    int64_t bytes = plane_points(maps) * (int64_t)sizeof(double);
+    maps->slab_planes = wanted / bytes > 1 ? wanted / bytes : 1;
+    if (maps->slab_planes > problem->grid.n[0]) maps->slab_planes = problem->grid.n[0];
+    maps->slab = malloc((size_t)(maps->slab_planes * bytes));
+    if (maps->slab == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for %lld bytes of map", (long long)bytes);
+    for (int q = 0; q < KW_QUANTITY_COUNT; q++) {
+        const kw_map *map = &problem->map[q];
+        if (map->file != NULL) KW_TRY(kw_dataset_open(map->file, map->dataset, &maps->dataset[q]));
+    }
+    return KW_OK;
+}
+
+/* Paints one shape over plane x; true if it is seen there. */
+static bool paint_plane(const kw_grid *grid, const kw_paint *paint, int64_t x, double *plane)
+{
+    kw_box box = kw_shape_bounds(&paint->shape, grid);
+    bool seen = false;
+    if (x < box.lo[0] || x >= box.hi[0]) return false;
+    for (int64_t y = box.lo[1]; y < box.hi[1]; y++) {
+        double *row = plane + y * grid->n[2];
+        for (int64_t z = box.lo[2]; z < box.hi[2]; z++) {
+            double at[3] = {kw_grid_coordinate(grid, 0, (double)x), kw_grid_coordinate(grid, 1, (double)y),
+                            kw_grid_coordinate(grid, 2, (double)z)};
+            double w = kw_shape_weight(&paint->shape, grid, at);
+            row[z] = w == 1.0 ? paint->value : row[z] + (paint->value - row[z]) * w;
+            seen |= w >= SEEN_WEIGHT;
+        }
+    }
+    return seen;
+}
+
+/* Planes x0 ... x0+nx-1 (at most slab_planes) of a map into maps->slab; sets seen[i] of the shapes seen there. */
+static kw_status make_slab(kw_maps *maps, int quantity, int64_t x0, int64_t nx, char *seen)
+{
+    const kw_grid *grid = &maps->problem->grid;
+    const kw_map *map = &maps->problem->map[quantity];
+    int64_t points = plane_points(maps);
+    if (map->file != NULL) KW_TRY(kw_dataset_read_double(&maps->dataset[quantity], x0, nx, maps->slab));
+#pragma omp parallel for num_threads(maps->threads) schedule(static)
+    for (int64_t x = x0; x < x0 + nx; x++) {
+        double *plane = maps->slab + (x - x0) * points;
+        for (int64_t q = 0; map->file == NULL && q < points; q++) plane[q] = map->value;
+        for (int64_t i = 0; i < map->paint_count; i++)
+            if (paint_plane(grid, &map->paints[i], x, plane)) {
+#pragma omp atomic write
+                seen[i] = 1;
+            }
+    }
+    return KW_OK;
+}
+
+/* ---- scan ---- */
+
+static void index_of(const kw_grid *grid, int64_t offset, int64_t index[3])
+{
+    index[2] = offset % grid->n[2];
+    index[1] = offset / grid->n[2] % grid->n[1];
+    index[0] = offset / grid->n[2] / grid->n[1];
+}
+
+/* Range of `count` values; returns the first that is not finite, or -1. */
+static int64_t find_range(const double *value, int64_t count, int64_t *least, int64_t *most)
+{
+    *least = *most = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (!isfinite(value[i])) return i;
+        if (value[i] < value[*least]) *least = i;
+        if (value[i] > value[*most]) *most = i;
+    }
+    return -1;
+}
+
+static kw_status scan_slab(kw_maps *maps, kw_map *map, int64_t x0, int64_t nx)
+{
+    const kw_grid *grid = &maps->problem->grid;
+    int64_t first = x0 * plane_points(maps), least, most, at[3];
+    int64_t bad = find_range(maps->slab, nx * plane_points(maps), &least, &most);
+    if (bad >= 0) {
+        index_of(grid, first + bad, at);
+        return kw_fail(KW_ERR_SCENE, "%s: must be finite everywhere, got %g at grid point (%lld, %lld, %lld)",
+                       map->where, maps->slab[bad], (long long)at[0], (long long)at[1], (long long)at[2]);
+    }
+    if (x0 == 0 || maps->slab[least] < map->min) {
+        map->min = maps->slab[least];
+        index_of(grid, first + least, map->min_at);
+    }
+    if (x0 == 0 || maps->slab[most] > map->max) {
+        map->max = maps->slab[most];
+        index_of(grid, first + most, map->max_at);
+    }
+    return KW_OK;
+}
+
+static kw_status check_seen(const kw_map *map, const char *seen)
+{
+    for (int64_t i = 0; i < map->paint_count; i++) {
+        if (seen[i]) continue;
+        return kw_fail(KW_ERR_SCENE,
+                       "%s: the shape touches no grid point: it lies outside the grid or is smaller than the "
+                       "spacing (lengths are in metres)",
+                       map->paints[i].where);
+    }
+    return KW_OK;
+}
+
+static kw_status scan_voxels(kw_maps *maps, kw_map *map, int quantity, char *seen)
+{
+    int64_t nx = maps->problem->grid.n[0], step = maps->slab_planes;
+    for (int64_t x0 = 0; x0 < nx; x0 += step) {
+        int64_t planes = x0 + step < nx ? step : nx - x0;
+        KW_TRY(make_slab(maps, quantity, x0, planes, seen));
+        KW_TRY(scan_slab(maps, map, x0, planes));
+    }
+    return check_seen(map, seen);
+}
+
+static kw_status scan_map(kw_maps *maps, kw_map *map, int quantity)
+{
+    if (map->file == NULL && map->paint_count == 0) {
+        map->min = map->max = map->value;
+        return KW_OK;
+    }
+    char *seen = calloc((size_t)map->paint_count + 1, 1);
+    if (seen == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory");
+    kw_status status = scan_voxels(maps, map, quantity, seen);
+    free(seen);
+    return status;
+}
+
+static const struct {
+    double least, most;
+    const char *unit;
+} usual[KW_QUANTITY_COUNT] = {{200.0, 12000.0, "m/s"}, {0.5, 25000.0, "kg/m^3"}, {-INFINITY, INFINITY, "Pa"}};
+
+static kw_status check_range(const kw_map *map, int quantity)
+{
+    const int64_t *lo = map->min_at, *hi = map->max_at;
+    if (quantity == KW_QUANTITY_P0) return KW_OK;
+    if (map->min <= 0.0)
+        return kw_fail(KW_ERR_SCENE, "%s: must be > 0 %s, got %g at grid point (%lld, %lld, %lld)", map->where,
+                       usual[quantity].unit, map->min, (long long)lo[0], (long long)lo[1], (long long)lo[2]);
+    if (map->min < usual[quantity].least)
+        kw_log(KW_LOG_WARNING, "%s: %s %g %s at grid point (%lld, %lld, %lld) is below %g: is the unit right?",
+               map->where, kw_quantity_name(quantity), map->min, usual[quantity].unit, (long long)lo[0],
+               (long long)lo[1], (long long)lo[2], usual[quantity].least);
+    if (map->max > usual[quantity].most)
+        kw_log(KW_LOG_WARNING, "%s: %s %g %s at grid point (%lld, %lld, %lld) is above %g: is the unit right?",
+               map->where, kw_quantity_name(quantity), map->max, usual[quantity].unit, (long long)hi[0],
+               (long long)hi[1], (long long)hi[2], usual[quantity].most);
+    return KW_OK;
+}
+
+static kw_status scan_all(kw_maps *maps, kw_problem *problem)
+{
+    for (int q = 0; q < KW_QUANTITY_COUNT; q++) {
+        if (q == KW_QUANTITY_P0 && !problem->has_p0) continue;
+        KW_TRY(scan_map(maps, &problem->map[q], q));
+        KW_TRY(check_range(&problem->map[q], q));
+    }
+    return KW_OK;
+}
+
+kw_status kw_prep_scan(kw_problem *problem, int threads)
+{
+    kw_maps maps;
+    kw_status status = maps_open(&maps, problem, threads);
+    if (status == KW_OK) status = scan_all(&maps, problem);
+    maps_close(&maps);
+    return status;
+}
+
+/* ---- source ---- */
+
+static kw_status read_planes(void *self, kw_quantity quantity, int64_t x0, int64_t nx, kw_precision precision,
+                             void *dst)
+{
+    kw_maps *maps = self;
+    const kw_map *map = &maps->problem->map[quantity];
+    char *seen = calloc((size_t)map->paint_count + 1, 1);
+    if (seen == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory");
+    kw_status status = KW_OK;
+    for (int64_t done = 0; done < nx && status == KW_OK; done += maps->slab_planes) {
+        int64_t planes = nx - done < maps->slab_planes ? nx - done : maps->slab_planes;
+        int64_t first = done * plane_points(maps), count = planes * plane_points(maps);
+        status = make_slab(maps, quantity, x0 + done, planes, seen);
+        if (status != KW_OK) break;
+        if (precision == KW_DOUBLE)
+            memcpy((double *)dst + first, maps->slab, (size_t)count * sizeof(double));
+        else
+            for (int64_t i = 0; i < count; i++) ((float *)dst)[first + i] = (float)maps->slab[i];
+    }
+    free(seen);
+    return status;
+}
+
+kw_status kw_prep_open(const kw_problem *problem, int threads, kw_field_source *source)
+{
+    kw_maps *opened = malloc(sizeof *opened);
+    if (opened == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory");
+    kw_status status = maps_open(opened, problem, threads);
+    *source = (kw_field_source){opened, read_planes};
+    if (status != KW_OK) kw_prep_close(source);
+    return status;
+}
+
+void kw_prep_close(kw_field_source *source)
+{
+    if (source->self != NULL) {
+        maps_close(source->self);
+        free(source->self);
+    }
+    *source = (kw_field_source){0};
+}

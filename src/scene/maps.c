@@ -1,0 +1,126 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kwsim/dataset.h"
+#include "parts.h"
+
+static kw_status check_map_shape(const kw_node *node, const kw_grid *grid, const kw_map *map)
+{
+    kw_dataset dataset;
+    char shape[120];
+    if (kw_dataset_open(map->file, map->dataset, &dataset) != KW_OK)
+        return kw_node_fail(node, "file", "%s", kw_error_message());
+    kw_dataset_shape(&dataset, shape, sizeof shape);
+    bool same = dataset.rank == 3;
+    for (int i = 0; same && i < 3; i++) same = dataset.dim[i] == grid->n[i];
+    kw_dataset_close(&dataset);
+    if (same) return KW_OK;
+    return kw_node_fail(node, "dataset", "\"%s\" must have the shape of the grid, %lld x %lld x %lld, got %s",
+                        map->dataset, (long long)grid->n[0], (long long)grid->n[1], (long long)grid->n[2], shape);
+}
+
+static kw_status read_map_file(const kw_node *node, const kw_grid *grid, kw_map *map)
+{
+    KW_TRY(kw_scene_file(node, &map->file, &map->dataset));
+    return check_map_shape(node, grid, map);
+}
+
+static kw_status add_paint(kw_map *map, const kw_node *node, const kw_shape *shape, double value)
+{
+    kw_paint *paints = realloc(map->paints, (size_t)(map->paint_count + 1) * sizeof *paints);
+    if (paints == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for the scene");
+    map->paints = paints;
+    paints[map->paint_count++] = (kw_paint){*shape, value, kw_node_where(node, NULL)};
+    return KW_OK;
+}
+
+/* ---- medium ---- */
+
+static const struct {
+    const char *key, *unit;
+} property[2] = {{"sound_speed", "m/s"}, {"density", "kg/m^3"}}; /* kw_quantity's order */
+
+/* A number, or { file, dataset }. */
+static kw_status read_property(const kw_node *medium, const kw_grid *grid, int quantity, kw_map *map)
+{
+    const char *key = property[quantity].key, *unit = property[quantity].unit;
+    KW_TRY(kw_node_require(medium, key, quantity == KW_QUANTITY_C0 ? "a number in m/s or { file; dataset; }"
+                                                                   : "a number in kg/m^3 or { file; dataset; }"));
+    map->where = kw_node_where(medium, key);
+    if (!kw_node_is_group(medium, key)) return kw_node_real(medium, key, KW_POSITIVE(unit), false, &map->value);
+    kw_node node;
+    KW_TRY(kw_node_group(medium, key, &node));
+    KW_TRY(kw_node_check_keys(&node, "file dataset"));
+    return read_map_file(&node, grid, map);
+}
+
+static kw_status read_region(const kw_node *node, kw_problem *problem)
+{
+    kw_shape shape;
+    KW_TRY(kw_scene_shape(node, &problem->grid, "sound_speed density", &shape));
+    bool any = false;
+    for (int q = KW_QUANTITY_C0; q <= KW_QUANTITY_RHO0; q++) {
+        double value;
+        if (!kw_node_has(node, property[q].key)) continue;
+        any = true;
+        KW_TRY(kw_node_real(node, property[q].key, KW_POSITIVE(property[q].unit), false, &value));
+        KW_TRY(add_paint(&problem->map[q], node, &shape, value));
+    }
+    return any ? KW_OK : kw_node_fail(node, NULL, "must give sound_speed, density or both");
+}
+
+kw_status kw_scene_medium(const kw_node *root, kw_problem *problem)
+{
+    kw_node medium, region;
+    int count;
+    KW_TRY(kw_node_require(root, "medium", "sound_speed and density"));
+    KW_TRY(kw_node_group(root, "medium", &medium));
+    KW_TRY(kw_node_check_keys(&medium, "sound_speed density reference_speed regions"));
+    for (int q = KW_QUANTITY_C0; q <= KW_QUANTITY_RHO0; q++)
+        KW_TRY(read_property(&medium, &problem->grid, q, &problem->map[q]));
+    KW_TRY(kw_node_real(&medium, "reference_speed", KW_POSITIVE("m/s"), false, &problem->asked_c_ref));
+    KW_TRY(kw_node_list(&medium, "regions", &count));
+    for (int i = 0; i < count; i++) {
+        KW_TRY(kw_node_element(&medium, "regions", i, &region));
+        KW_TRY(read_region(&region, problem));
+    }
+    return KW_OK;
+}
+
+/* ---- initial pressure ---- */
+
+static const double LARGEST_PRESSURE = 1e30; /* Pa; its square still fits single precision's exponent in double */
+
+static kw_rule pressure_rule(void) { return (kw_rule){-LARGEST_PRESSURE, LARGEST_PRESSURE, false, "Pa"}; }
+
+static kw_status read_p0_shape(const kw_node *node, kw_problem *problem)
+{
+    kw_shape shape;
+    double value = 0.0;
+    KW_TRY(kw_scene_shape(node, &problem->grid, "value", &shape));
+    KW_TRY(kw_node_require(node, "value", "the pressure in Pa"));
+    KW_TRY(kw_node_real(node, "value", pressure_rule(), false, &value));
+    return add_paint(&problem->map[KW_QUANTITY_P0], node, &shape, value);
+}
+
+kw_status kw_scene_p0(const kw_node *root, kw_problem *problem)
+{
+    kw_map *map = &problem->map[KW_QUANTITY_P0];
+    kw_node p0, shape;
+    int count;
+    KW_TRY(kw_node_require(root, "p0", "the initial pressure: a number in Pa, { shapes = ( ... ); } or { file; dataset; }"));
+    problem->has_p0 = true;
+    map->where = kw_node_where(root, "p0");
+    if (!kw_node_is_group(root, "p0")) return kw_node_real(root, "p0", pressure_rule(), false, &map->value);
+    KW_TRY(kw_node_group(root, "p0", &p0));
+    KW_TRY(kw_node_check_keys(&p0, "shapes file dataset"));
+    if (kw_node_has(&p0, "file") || kw_node_has(&p0, "dataset")) KW_TRY(read_map_file(&p0, &problem->grid, map));
+    KW_TRY(kw_node_list(&p0, "shapes", &count));
+    if (count == 0 && map->file == NULL) return kw_node_fail(&p0, NULL, "must give shapes, or file and dataset");
+    for (int i = 0; i < count; i++) {
+        KW_TRY(kw_node_element(&p0, "shapes", i, &shape));
+        KW_TRY(read_p0_shape(&shape, problem));
+    }
+    return KW_OK;
+}

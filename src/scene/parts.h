@@ -1,0 +1,28 @@
+/* The parts of a scene, each read from its group into the problem. */
+#ifndef KW_SCENE_PARTS_H
+#define KW_SCENE_PARTS_H
+
+#include "kwsim/problem.h"
+#include "tree.h"
+
+/* shapes.c: one shape of a list, its keys `shape`, place and lengths; `more` are the other keys allowed there. */
+kw_status kw_scene_shape(const kw_node *node, const kw_grid *grid, const char *more, kw_shape *shape);
+
+/* A length in m from `key`, or from `key`_index in grid points (then the spacings must be equal). */
+kw_status kw_scene_length(const kw_node *node, const char *key, const kw_grid *grid, double *value);
+
+/* A position in m from `key`, or from `key`_index as grid indices; *value stays if neither is there. */
+kw_status kw_scene_position(const kw_node *node, const char *key, const kw_grid *grid, double value[3]);
+
+/* files.c: path of a file named in the scene: relative to the scene, absolute from then on, also in the tree;
+ * owned by the caller. */
+kw_status kw_scene_file(const kw_node *node, char **path, char **dataset);
+
+/* maps.c */
+kw_status kw_scene_medium(const kw_node *root, kw_problem *problem);
+kw_status kw_scene_p0(const kw_node *root, kw_problem *problem);
+
+/* sensors.c */
+kw_status kw_scene_sensors(const kw_node *root, kw_problem *problem);
+
+#endif
