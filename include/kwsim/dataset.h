@@ -35,7 +35,11 @@ void kw_dataset_close(kw_dataset *dataset);
 /* "64 x 75 x 1" into text, for messages. */
 void kw_dataset_shape(const kw_dataset *dataset, char *text, int size);
 
-/* A sentence for what HDF5 last failed at ("no space left on device"), for messages; clears HDF5's stack. */
+/* Makes HDF5 silent in this thread and forgets earlier failures. */
+void kw_hdf5_watch(void);
+
+/* What HDF5 first failed at since kw_hdf5_watch() or the last call ("No space left on device"); valid until the
+ * next call in this thread. */
 const char *kw_hdf5_reason(void);
 
 #ifdef __cplusplus

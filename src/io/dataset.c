@@ -7,23 +7,40 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* HDF5 forgets a failure at the next call, closing calls included, so the reason is kept when it happens: the
+ * first one, until it is asked for. */
+static _Thread_local char reason[256];
+
 static herr_t deepest(unsigned n, const H5E_error2_t *error, void *text)
 {
-    if (n == 0) snprintf(text, 256, "%s", error->desc);
+    if (n == 0) snprintf(text, sizeof reason, "%s", error->desc);
     return 0;
+}
+
+static herr_t keep_reason(hid_t stack, void *unused)
+{
+    (void)unused;
+    if (reason[0] != '\0') return 0;
+    H5Ewalk2(stack, H5E_WALK_UPWARD, deepest, reason);
+    const char *cause = strstr(reason, "error message = '");
+    if (cause != NULL) { /* HDF5's own text: "... errno = 28, error message = 'No space left on device', ..." */
+        memmove(reason, cause + 17, strlen(cause + 17) + 1);
+        reason[strcspn(reason, "'")] = '\0';
+    }
+    return 0;
+}
+
+void kw_hdf5_watch(void)
+{
+    H5Eset_auto2(H5E_DEFAULT, keep_reason, NULL);
+    reason[0] = '\0';
 }
 
 const char *kw_hdf5_reason(void)
 {
-    static _Thread_local char text[256];
-    snprintf(text, sizeof text, "unknown reason");
-    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, deepest, text);
-    H5Eclear2(H5E_DEFAULT);
-    const char *cause = strstr(text, "error message = '");
-    if (cause != NULL) { /* HDF5's own text: "... errno = 28, error message = 'No space left on device', ..." */
-        memmove(text, cause + 17, strlen(cause + 17) + 1);
-        text[strcspn(text, "'")] = '\0';
-    }
+    static _Thread_local char text[sizeof reason];
+    snprintf(text, sizeof text, "%s", reason[0] != '\0' ? reason : "unknown reason");
+    reason[0] = '\0';
     return text;
 }
 
@@ -35,7 +52,6 @@ static kw_status check_file(const char *file)
     if (access(file, R_OK) != 0)
         return kw_fail(KW_ERR_SCENE, "cannot read \"%s\": %s", file, strerror(errno));
     htri_t hdf5 = H5Fis_hdf5(file);
-    H5Eclear2(H5E_DEFAULT);
     if (hdf5 <= 0) return kw_fail(KW_ERR_SCENE, "\"%s\" is not an HDF5 file, or is truncated", file);
     return KW_OK;
 }
@@ -73,7 +89,6 @@ static kw_status open_handles(kw_dataset *dataset)
         return kw_fail(KW_ERR_SCENE, "cannot open \"%s\" as HDF5: %s", dataset->file, kw_hdf5_reason());
     dataset->handle[1] = H5Dopen2(dataset->handle[0], dataset->name, H5P_DEFAULT);
     if (dataset->handle[1] < 0) {
-        H5Eclear2(H5E_DEFAULT);
         return kw_fail(KW_ERR_SCENE, "there is no dataset \"%s\" in \"%s\"", dataset->name, dataset->file);
     }
     KW_TRY(read_shape(dataset));
@@ -83,7 +98,7 @@ static kw_status open_handles(kw_dataset *dataset)
 kw_status kw_dataset_open(const char *file, const char *name, kw_dataset *dataset)
 {
     *dataset = (kw_dataset){.file = file, .name = name};
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    kw_hdf5_watch();
     KW_TRY(check_file(file));
     kw_status status = open_handles(dataset);
     if (status != KW_OK) kw_dataset_close(dataset);

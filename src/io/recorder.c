@@ -86,7 +86,7 @@ static kw_status rename_part(const kw_recorder *recorder)
 static kw_status create_file(kw_recorder *recorder)
 {
     H5dont_atexit(); /* after a failed write HDF5's own end would report and retry; we close everything ourselves */
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    kw_hdf5_watch();
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST, H5F_LIBVER_V18); /* readable by HDF5 1.8 and later */
     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
@@ -117,7 +117,6 @@ void kw_recorder_discard(kw_recorder *recorder)
     bool made = recorder->file > 0;
     herr_t ignored;
     close_file(recorder, &ignored);
-    H5Eclear2(H5E_DEFAULT);
     if (made) unlink(recorder->part);
     free_recorder(recorder);
 }

@@ -133,8 +133,9 @@ static kw_status put_through(kw_reader *reader, const char *end)
 static kw_status put_string(kw_reader *reader)
 {
     const char *end = reader->at + 1;
-    while (*end != '\0' && *end != '"') end += end[0] == '\\' && end[1] != '\0' ? 2 : 1;
-    if (*end == '\0') return fail_at(reader, "this text in quotes does not end", reader->at, strcspn(reader->at, "\n"));
+    while (*end != '\0' && *end != '"' && *end != '\n') end += end[0] == '\\' && end[1] != '\0' ? 2 : 1;
+    if (*end != '"')
+        return fail_at(reader, "this text in quotes does not end on its line", reader->at, strcspn(reader->at, "\r\n"));
     return put_through(reader, end + 1);
 }
 
