@@ -13,7 +13,7 @@
 #include "kwsim/scene.h"
 #include "report.h"
 
-enum { WATCH_STEPS = 20 };                       /* the field is looked at this often */
+enum { WATCH_STEPS = 10 };                       /* the field is looked at this often */
 static const double RUNAWAY = 1e6;               /* times the largest amplitude that the scene puts in */
 static const double CALL_SECONDS = 0.2;          /* one advance() should not take longer: signals, progress */
 
@@ -167,11 +167,11 @@ static kw_status prepare_run(kw_running *run)
 
 static kw_status report_instability(const kw_running *run, const kw_watch *now)
 {
-    const kw_watch *last = &run->last;
+    const kw_watch *last = &run->last, *to = now->finite ? now : last, *from = now->finite ? last : &run->before;
     char growth[80] = "";
-    if (last->step > run->before.step && run->before.max_abs > 0.0)
-        snprintf(growth, sizeof growth, ", growing by %.3g per step",
-                 pow(last->max_abs / run->before.max_abs, 1.0 / (double)(last->step - run->before.step)));
+    if (to->step > from->step && from->max_abs > 0.0)
+        snprintf(growth, sizeof growth, ", growing by a factor of %.3g per step",
+                 pow(to->max_abs / from->max_abs, 1.0 / (double)(to->step - from->step)));
     char what[120];
     if (now->finite)
         snprintf(what, sizeof what, "reached %.4g Pa, %.1g times the largest amplitude of the scene", now->max_abs,
@@ -219,12 +219,20 @@ static int64_t next_call(const kw_running *run, const kw_stats *stats)
     return steps < 1 ? 1 : steps > left ? left : steps;
 }
 
+/* The field of step 0 is p0. */
+static void start_looking(kw_running *run)
+{
+    const kw_map *p0 = &run->problem.map[KW_QUANTITY_P0];
+    run->last = (kw_watch){.step = 0, .finite = true, .max_abs = run->amplitude};
+    memcpy(run->last.at, fabs(p0->max) >= fabs(p0->min) ? p0->max_at : p0->min_at, sizeof run->last.at);
+    run->before = run->last;
+}
+
 static kw_status step_all(kw_running *run, kw_progress *progress)
 {
     const kw_backend *backend = run->summary.backend;
     kw_stats stats;
-    run->last.step = run->before.step = -1;
-    run->last.max_abs = run->amplitude;
+    start_looking(run);
     for (backend->stats(run->sim, &stats); stats.steps < run->problem.time.steps; backend->stats(run->sim, &stats)) {
         if (interrupted)
             return kw_fail(KW_INTERRUPTED, "interrupted after step %lld of %lld; what was recorded is in %s",
