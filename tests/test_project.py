@@ -56,7 +56,7 @@ def test_reference_scene_shows_the_true_defaults(shop):
     found, group = set(), None
     for line in text_of("configs", "reference.cfg").splitlines():
         group = (re.findall(r"^(\w+):", line) or [group])[0]
-        for key, value in re.findall(r'(\w+) = [^;=]+;[^;]*default (\d[\d.]*|true|false|"\w+"|\["p"\])$', line):
+        for key, value in re.findall(r'(\w+) = [^;=]+;.*default (\d[\d.]*|true|false|"\w+"|\["p"\])$', line):
             found.add(key)
             if key == "quantities":
                 continue  # not a value of the tree: seen below
