@@ -39,6 +39,5 @@ kw_build() {
     shift
     kw_say "building in $folder"
     cmake -S . -B "$folder" "$@" >/dev/null
-    cmake --build "$folder" -j "$(nproc)" | grep -vE '^\[ *[0-9]+%\] (Building|Built|Linking)|^(Consolidate|Scanning)' || true
-    test "${PIPESTATUS[0]}" -eq 0
+    cmake --build "$folder" -j "$(nproc)" >"$folder/build.log" 2>&1 || { cat "$folder/build.log" >&2; exit 1; }
 }

@@ -7,10 +7,11 @@
 
 static void make_folders(char *path)
 {
-    for (char *slash = path + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
-        *slash = '\0';
+    for (char *c = path + 1; *c != '\0'; c++) {
+        if (*c != '/') continue;
+        *c = '\0';
         mkdir(path, 0777);
-        *slash = '/';
+        *c = '/';
     }
 }
 
