@@ -1,6 +1,7 @@
 /* ms per step of kwsim on the CPU against ten FFTW 3-D real transforms of the same size, in turn in one process.
  *
- *     step N [THREADS [single|double [homogeneous|maps]]]   -> one line of CSV, see the header it prints with no argument
+ *     step N [THREADS [single|double [homogeneous|maps]]]   -> one line of CSV, see the header it prints with no
+ * argument
  */
 #include <fftw3.h>
 #include <omp.h>
@@ -14,7 +15,8 @@
 
 enum { ROUNDS = 7 };
 
-static kw_status read_voxels(void *self, kw_quantity quantity, int64_t x0, int64_t nx, kw_precision precision, void *dst)
+static kw_status read_voxels(void *self, kw_quantity quantity, int64_t x0, int64_t nx, kw_precision precision,
+                             void *dst)
 {
     const kw_grid *grid = self;
     static const double base[KW_QUANTITY_COUNT] = {1500, 1000, 0}, wave[KW_QUANTITY_COUNT] = {100, 100, 1};
@@ -60,7 +62,8 @@ static kw_problem make_problem(int64_t n, bool maps)
     problem.record.p = true;
     problem.sets = calloc(1, sizeof *problem.sets);
     problem.set_count = 1;
-    problem.sets[0] = (kw_sensor_set){strdup("s"), KW_SENSOR_BOX, {{n / 2, n / 2, 0}, {n / 2 + 1, n / 2 + 1, n}}, n, NULL};
+    problem.sets[0] =
+        (kw_sensor_set){strdup("s"), KW_SENSOR_BOX, {{n / 2, n / 2, 0}, {n / 2 + 1, n / 2 + 1, n}}, n, NULL};
     return problem;
 }
 
@@ -138,7 +141,7 @@ static kw_status run(int n, kw_options options, bool maps)
     for (int i = -1; i < ROUNDS; i++) { /* the first round warms up */
         double start = kw_clock_seconds();
         KW_TRY(backend->advance(sim, steps));
-        KW_TRY(backend->read_traces(sim, samples, &count));
+        KW_TRY(backend->read_traces(sim, true, samples, &count));
         double seconds = (kw_clock_seconds() - start) / steps, fft = time_ten(&y);
         if (i < 0) continue;
         step[i] = 1e3 * seconds;
@@ -148,8 +151,8 @@ static kw_status run(int n, kw_options options, bool maps)
     backend->stats(sim, &stats);
     double ms = median(step), fields = stats.bytes / ((double)n * n * n * (double)kw_real_size(options.precision));
     printf("%d,%s,%s,%d,%.3f,%.3f,%.3f,%.1f,%.2f,%.3f\n", n, options.precision == KW_DOUBLE ? "double" : "single",
-           maps ? "maps" : "homogeneous", options.threads, ms, median(ten), median(ratio), 1e-3 * n * n * n / ms, fields,
-           stats.create_seconds);
+           maps ? "maps" : "homogeneous", options.threads, ms, median(ten), median(ratio), 1e-3 * n * n * n / ms,
+           fields, stats.create_seconds);
     backend->destroy(sim);
     kw_problem_free(&problem);
     free(samples);
@@ -159,7 +162,8 @@ static kw_status run(int n, kw_options options, bool maps)
 int main(int argc, char **argv)
 {
     if (argc < 2) {
-        printf("n,precision,medium,threads,ms_per_step,ms_ten_transforms,ratio,Mvoxel_steps_per_s,memory_fields,setup_s\n");
+        printf("n,precision,medium,threads,ms_per_step,ms_ten_transforms,ratio,Mvoxel_steps_per_s,memory_fields,setup_"
+               "s\n");
         return 0;
     }
     kw_options options = {.threads = argc > 2 ? atoi(argv[2]) : kw_machine_threads(),

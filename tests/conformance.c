@@ -64,10 +64,13 @@ static double noise(int64_t offset, int quantity)
 static double voxel(kw_quantity quantity, int64_t offset)
 {
     double r = noise(offset, quantity);
-    return quantity == KW_QUANTITY_C0 ? 1500.0 + 400.0 * r : quantity == KW_QUANTITY_RHO0 ? 1000.0 + 600.0 * r : 2 * r - 1;
+    return quantity == KW_QUANTITY_C0     ? 1500.0 + 400.0 * r
+           : quantity == KW_QUANTITY_RHO0 ? 1000.0 + 600.0 * r
+                                          : 2 * r - 1;
 }
 
-static kw_status read_voxels(void *self, kw_quantity quantity, int64_t x0, int64_t nx, kw_precision precision, void *dst)
+static kw_status read_voxels(void *self, kw_quantity quantity, int64_t x0, int64_t nx, kw_precision precision,
+                             void *dst)
 {
     const kw_grid *grid = self;
     int64_t plane = grid->n[1] * grid->n[2];
@@ -104,7 +107,8 @@ static kw_problem make_problem(const test_recipe *recipe)
     problem.record = (kw_record){true, false, recipe->from_step};
     problem.sets = calloc(1, sizeof *problem.sets);
     problem.set_count = 1;
-    problem.sets[0] = (kw_sensor_set){strdup("s"), KW_SENSOR_POINTS, {{0}, {0}}, SENSORS, malloc(sizeof(double) * 3 * SENSORS)};
+    problem.sets[0] =
+        (kw_sensor_set){strdup("s"), KW_SENSOR_POINTS, {{0}, {0}}, SENSORS, malloc(sizeof(double) * 3 * SENSORS)};
     for (int64_t k = 0; k < 3 * SENSORS; k++) {
         int64_t n = recipe->n[k % 3], index = (int64_t)(noise(k, 7) * (double)n);
         problem.sets[0].position[k] = kw_grid_coordinate(&problem.grid, (int)(k % 3), (double)index);
@@ -164,7 +168,7 @@ static double *run_traces(const test_subject *subject, kw_sim *sim, int64_t step
     for (int64_t done = 0; done < steps; done += call) {
         int64_t got = 0, now = steps - done < call ? steps - done : call;
         advance(subject, sim, now);
-        assert_int_equal(subject->backend->read_traces(sim, all + (size_t)*samples * row, &got), KW_OK);
+        assert_int_equal(subject->backend->read_traces(sim, true, all + (size_t)*samples * row, &got), KW_OK);
         *samples += got;
     }
     return widen(subject, all, *samples * SENSORS);
@@ -289,7 +293,8 @@ static void test_boxes_of_fields(void **state)
     const kw_box box = {{5, 2, 3}, {9, 17, 4}}, outside = {{0, 0, 0}, {1, 21, 1}};
     float rubbish[64];
     advance(subject, sim, 3);
-    double *whole = read_all(subject, sim, &problem, KW_FIELD_RHOY), *part = read_box(subject, sim, KW_FIELD_RHOY, &box);
+    double *whole = read_all(subject, sim, &problem, KW_FIELD_RHOY),
+           *part = read_box(subject, sim, KW_FIELD_RHOY, &box);
     const double *next = part;
     for (int64_t x = 5; x < 9; x++)
         for (int64_t y = 2; y < 17; y++)
@@ -340,9 +345,9 @@ static void test_full_ring_is_refused(void **state)
     assert_int_equal(subject->backend->advance(sim, 1), KW_ERR_RUN);
     void *samples = malloc((size_t)plan.ring_steps * SENSORS * 8);
     int64_t count;
-    assert_int_equal(subject->backend->read_traces(sim, samples, &count), KW_OK);
+    assert_int_equal(subject->backend->read_traces(sim, true, samples, &count), KW_OK);
     assert_int_equal(count, plan.ring_steps);
-    assert_int_equal(subject->backend->read_traces(sim, samples, &count), KW_OK);
+    assert_int_equal(subject->backend->read_traces(sim, true, samples, &count), KW_OK);
     assert_int_equal(count, 0);
     advance(subject, sim, plan.ring_steps);
     free(samples);
@@ -412,7 +417,7 @@ static void test_watch(void **state)
         kw_sim *sim = create(subject, &problem);
         kw_watch watch;
         advance(subject, sim, 9);
-        assert_int_equal(subject->backend->watch(sim, &watch), KW_OK);
+        assert_int_equal(subject->backend->watch(sim, true, &watch), KW_OK);
         double *p = read_all(subject, sim, &problem, KW_FIELD_P), most = 0;
         for (int64_t i = 0; i < kw_grid_points(&problem.grid); i++) most = fmax(most, fabs(p[i]));
         assert_true(watch.finite && watch.step == 8 && watch.max_abs == most);
@@ -426,7 +431,7 @@ static void test_watch(void **state)
         float bad_single = (float)bad_double;
         const void *bad = subject->options.precision == KW_DOUBLE ? (void *)&bad_double : (void *)&bad_single;
         assert_int_equal(subject->backend->write_field(sim, field, &last, bad), KW_OK);
-        assert_int_equal(subject->backend->watch(sim, &watch), KW_OK);
+        assert_int_equal(subject->backend->watch(sim, true, &watch), KW_OK);
         assert_false(watch.finite);
         for (int i = 0; i < 3; i++) assert_int_equal(watch.at[i], problem.grid.n[i] - 1);
         subject->backend->destroy(sim);
@@ -447,7 +452,8 @@ static void test_estimate_is_what_is_taken(void **state)
         assert_true(fabs(sum - plan.total) < 1);
         kw_sim *sim = create(subject, &problem);
         subject->backend->stats(sim, &stats);
-        if (fabs(stats.bytes / plan.total - 1) > 0.05) print_error("%s: %g of %g\n", recipes[r].name, stats.bytes, plan.total);
+        if (fabs(stats.bytes / plan.total - 1) > 0.05)
+            print_error("%s: %g of %g\n", recipes[r].name, stats.bytes, plan.total);
         assert_true(fabs(stats.bytes / plan.total - 1) <= 0.05);
         subject->backend->destroy(sim);
         kw_problem_free(&problem);
@@ -523,6 +529,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: conformance BACKEND single|double\n");
         return 2;
     }
-    test_subject subject = {backend, {.precision = strcmp(argv[2], "double") == 0 ? KW_DOUBLE : KW_SINGLE, .threads = 2}};
+    test_subject subject = {backend,
+                            {.precision = strcmp(argv[2], "double") == 0 ? KW_DOUBLE : KW_SINGLE, .threads = 2}};
     return run_subject(&subject);
 }

@@ -10,6 +10,7 @@
 #include "kwsim/problem.h"
 #include "kwsim/scene.h"
 #include "kwsim/shape.h"
+#include "kwsim/slots.h"
 #include "kwsim/status.h"
 #include "kwsim/tables.h"
 

@@ -17,8 +17,7 @@ static void test_wavenumbers_fold(void **state)
     const double unit = 2 * M_PI / (8 * 0.5);
     const int folded_even[8] = {0, 1, 2, 3, -4, -3, -2, -1}, folded_odd[7] = {0, 1, 2, 3, -3, -2, -1};
     for (int m = 0; m < 8; m++) assert_true(fabs(kw_wavenumber(8, 0.5, m) - unit * folded_even[m]) < 1e-12);
-    for (int m = 0; m < 7; m++)
-        assert_true(fabs(kw_wavenumber(7, 0.5, m) - 2 * M_PI / 3.5 * folded_odd[m]) < 1e-12);
+    for (int m = 0; m < 7; m++) assert_true(fabs(kw_wavenumber(7, 0.5, m) - 2 * M_PI / 3.5 * folded_odd[m]) < 1e-12);
 }
 
 static void test_gradient_factors(void **state)
@@ -29,7 +28,7 @@ static void test_gradient_factors(void **state)
     kw_table_gradient(&grid, 0, 8, p);
     assert_true(p[0] == 0 && p[1] == 0);
     assert_true(fabs(p[8] + 2 * M_PI) < 1e-12 && p[9] == 0); /* Nyquist: -pi/h, real, kept */
-    for (int m = 1; m < 4; m++) { /* P(-k) = conj P(k) */
+    for (int m = 1; m < 4; m++) {                            /* P(-k) = conj P(k) */
         assert_true(fabs(p[2 * m] - p[2 * (8 - m)]) < 1e-12 && fabs(p[2 * m + 1] + p[2 * (8 - m) + 1]) < 1e-12);
     }
     kw_table_gradient(&grid, 1, 1, flat);
@@ -39,8 +38,8 @@ static void test_gradient_factors(void **state)
 static void test_pml_profile(void **state)
 {
     (void)state;
-    kw_problem problem = {.grid = {{12, 1, 1}, {1e-4, 1, 1}}, .pml = {{4, 0, 0}, {2, 2, 2}}, .c_ref = 1500,
-                          .time = {.dt = 2e-8}};
+    kw_problem problem = {
+        .grid = {{12, 1, 1}, {1e-4, 1, 1}}, .pml = {{4, 0, 0}, {2, 2, 2}}, .c_ref = 1500, .time = {.dt = 2e-8}};
     double e[12], staggered[12];
     kw_table_pml(&problem, 0, false, e);
     kw_table_pml(&problem, 0, true, staggered);
@@ -134,11 +133,14 @@ static void test_messages_may_contain_themselves(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wavenumbers_fold),  cmocka_unit_test(test_gradient_factors),
-        cmocka_unit_test(test_pml_profile),       cmocka_unit_test(test_offsets_are_64_bit),
-        cmocka_unit_test(test_time_axis),         cmocka_unit_test(test_stable_dt),
-        cmocka_unit_test(test_fast_sizes),        cmocka_unit_test(test_nearest_grid_point),
-        cmocka_unit_test(test_messages_may_contain_themselves)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_wavenumbers_fold),
+                                       cmocka_unit_test(test_gradient_factors),
+                                       cmocka_unit_test(test_pml_profile),
+                                       cmocka_unit_test(test_offsets_are_64_bit),
+                                       cmocka_unit_test(test_time_axis),
+                                       cmocka_unit_test(test_stable_dt),
+                                       cmocka_unit_test(test_fast_sizes),
+                                       cmocka_unit_test(test_nearest_grid_point),
+                                       cmocka_unit_test(test_messages_may_contain_themselves)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

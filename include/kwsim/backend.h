@@ -20,15 +20,15 @@ static inline size_t kw_real_size(kw_precision precision)
 
 typedef struct kw_options {
     kw_precision precision;
-    int threads; /* CPU threads, >= 1 */
-    int device;  /* number of the GPU, >= 0 */
+    int threads;             /* CPU threads, >= 1 */
+    int device;              /* number of the GPU, >= 0 */
     int64_t fail_allocation; /* for tests: create()'s allocation of this number, from 1, fails; 0: none */
 } kw_options;
 
 typedef struct kw_device_info {
-    char device[160];     /* "AMD EPYC, 2 threads" */
-    char detail[256];     /* versions, capabilities; may be empty */
-    double memory_free;   /* bytes that a run may take */
+    char device[160];   /* "AMD EPYC, 2 threads" */
+    char detail[256];   /* versions, capabilities; may be empty */
+    double memory_free; /* bytes that a run may take */
     double memory_total;
 } kw_device_info;
 
@@ -72,10 +72,10 @@ typedef enum kw_field {
 
 /* State of the pressure after the last step that was taken. */
 typedef struct kw_watch {
-    int64_t step;    /* the step, 0-based; -1 before the first */
-    bool finite;     /* every value of p is finite */
-    double max_abs;  /* Pa, over the finite values */
-    int64_t at[3];   /* its grid point; of the first non-finite value if not finite */
+    int64_t step;   /* the step, 0-based; -1 before the first */
+    bool finite;    /* every value of p is finite */
+    double max_abs; /* Pa, over the finite values */
+    int64_t at[3];  /* its grid point; of the first non-finite value if not finite */
 } kw_watch;
 
 typedef struct kw_stats {
@@ -110,9 +110,10 @@ typedef struct kw_backend {
      * does not depend on how the steps are cut into calls. */
     kw_status (*advance)(kw_sim *sim, int64_t steps);
 
-    /* Moves the waiting samples out: dst is [samples][sensors] in the run's precision, room for
-     * plan.ring_steps samples; *samples says how many. */
-    kw_status (*read_traces)(kw_sim *sim, void *dst, int64_t *samples);
+    /* Moves the samples out that are there, in order: dst is [samples][sensors] in the run's precision, with room for
+     * plan.ring_steps samples; *samples says how many. With `wait`, all that advance() was asked for; without, what
+     * a device has finished by now, so that it goes on while the caller writes. */
+    kw_status (*read_traces)(kw_sim *sim, bool wait, void *dst, int64_t *samples);
 
     /* A box of a field, [x][y][z] dense, in the run's precision. Velocities and densities of flat axes are 0. */
     kw_status (*read_field)(kw_sim *sim, kw_field field, const kw_box *box, void *dst);
@@ -121,7 +122,8 @@ typedef struct kw_backend {
      * Before step 0 it refuses (KW_ERR_RUN): step 0 would overwrite the state. */
     kw_status (*write_field)(kw_sim *sim, kw_field field, const kw_box *box, const void *src);
 
-    kw_status (*watch)(kw_sim *sim, kw_watch *watch);
+    /* How p stands after the last advance(); without `wait`, after the last one that has finished. */
+    kw_status (*watch)(kw_sim *sim, bool wait, kw_watch *watch);
     void (*stats)(const kw_sim *sim, kw_stats *stats);
 
     /* Cannot fail; accepts NULL and a half-built sim. */
@@ -133,6 +135,9 @@ const kw_backend *const *kw_backends(int *count);
 
 /* The backend of that name, or NULL. */
 const kw_backend *kw_backend_find(const char *name);
+
+/* KW_ERR_RUN if the box leaves the grid. */
+kw_status kw_box_check(const kw_grid *grid, const kw_box *box);
 
 #ifdef __cplusplus
 }

@@ -17,7 +17,7 @@ typedef struct kw_dataset {
     int64_t handle[2]; /* HDF5's file and dataset */
     int rank;
     int64_t dim[KW_DATASET_RANK];
-    bool integer; /* integer elements; else floating point */
+    bool integer;            /* integer elements; else floating point */
     const char *file, *name; /* borrowed */
 } kw_dataset;
 

@@ -26,13 +26,13 @@ typedef struct kw_paint {
 /* Recipe of a field on the grid: a number or a dataset, then shapes painted over it in order. A shape of
  * weight w turns the value f into f + (value - f) w. */
 typedef struct kw_map {
-    double value;        /* everywhere, when file is NULL */
-    char *file;          /* HDF5 file with a dataset (nx, ny, nz), or NULL; owned */
-    char *dataset;       /* owned */
-    kw_paint *paints;    /* owned */
+    double value;     /* everywhere, when file is NULL */
+    char *file;       /* HDF5 file with a dataset (nx, ny, nz), or NULL; owned */
+    char *dataset;    /* owned */
+    kw_paint *paints; /* owned */
     int64_t paint_count;
-    char *where;         /* "scene.cfg:7: medium.sound_speed", for messages; owned */
-    double min, max;     /* filled by kw_prep_scan() */
+    char *where;     /* "scene.cfg:7: medium.sound_speed", for messages; owned */
+    double min, max; /* filled by kw_prep_scan() */
     int64_t min_at[3], max_at[3];
 } kw_map;
 
@@ -45,8 +45,8 @@ typedef enum kw_quantity { KW_QUANTITY_C0, KW_QUANTITY_RHO0, KW_QUANTITY_P0, KW_
 const char *kw_quantity_name(kw_quantity quantity);
 
 typedef struct kw_pml {
-    int64_t size[3];  /* points on each side, inside the grid; 0 makes the axis periodic */
-    double alpha[3];  /* nepers per grid point */
+    int64_t size[3]; /* points on each side, inside the grid; 0 makes the axis periodic */
+    double alpha[3]; /* nepers per grid point */
 } kw_pml;
 
 /* What the scene says of time, and what it comes to. Exactly one of cfl and dt, and one of steps and duration,
@@ -67,9 +67,9 @@ typedef enum kw_sensor_kind { KW_SENSOR_POINTS, KW_SENSOR_BOX } kw_sensor_kind;
 typedef struct kw_sensor_set {
     char *name; /* owned, unique among the sets */
     kw_sensor_kind kind;
-    kw_box box;        /* KW_SENSOR_BOX: all its grid points, z fastest */
+    kw_box box; /* KW_SENSOR_BOX: all its grid points, z fastest */
     int64_t count;
-    double *position;  /* KW_SENSOR_POINTS: [count][3], m, as asked for; owned */
+    double *position; /* KW_SENSOR_POINTS: [count][3], m, as asked for; owned */
 } kw_sensor_set;
 
 /* One recorded point. */
@@ -97,10 +97,10 @@ typedef struct kw_problem {
     kw_sensor_set *sets; /* owned */
     int64_t set_count;
     kw_record record;
-    bool cpu_wisdom;       /* keep FFTW's measured plans in the user's cache folder */
-    char *output_file;     /* owned */
-    char *scene_file;      /* owned; as given */
-    char *scene_text;      /* owned; the scene with overrides and defaults written out */
+    bool cpu_wisdom;   /* keep FFTW's measured plans in the user's cache folder */
+    char *output_file; /* owned */
+    char *scene_file;  /* owned; as given */
+    char *scene_text;  /* owned; the scene with overrides and defaults written out */
 } kw_problem;
 
 /* Frees what the problem owns and zeroes it; accepts a zeroed or half-filled problem. */

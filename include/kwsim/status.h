@@ -27,10 +27,10 @@ kw_status kw_fail(kw_status status, const char *format, ...) __attribute__((form
 const char *kw_error_message(void);
 
 /* Passes a failure up. */
-#define KW_TRY(call)                                                                                         \
-    do {                                                                                                     \
-        kw_status kw_try_status_ = (call);                                                                   \
-        if (kw_try_status_ != KW_OK) return kw_try_status_;                                                  \
+#define KW_TRY(call)                                                                                                   \
+    do {                                                                                                               \
+        kw_status kw_try_status_ = (call);                                                                             \
+        if (kw_try_status_ != KW_OK) return kw_try_status_;                                                            \
     } while (0)
 
 #ifdef __cplusplus

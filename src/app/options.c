@@ -11,8 +11,18 @@
 
 #include "kwsim/machine.h"
 
-enum { KEY_PRECISION = 256, KEY_THREADS, KEY_DRY_RUN, KEY_STEPS, KEY_FORCE, KEY_NO_PROGRESS, KEY_LIST, KEY_SET,
-       KEY_BACKEND, KEY_DEVICE };
+enum {
+    KEY_PRECISION = 256,
+    KEY_THREADS,
+    KEY_DRY_RUN,
+    KEY_STEPS,
+    KEY_FORCE,
+    KEY_NO_PROGRESS,
+    KEY_LIST,
+    KEY_SET,
+    KEY_BACKEND,
+    KEY_DEVICE
+};
 
 static const struct argp_option table[] = {
     {"output", 'o', "FILE", 0, "Write to FILE (default: output.file of the scene, else its name with .h5)", 0},
@@ -72,25 +82,55 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     kw_command *command = state->input;
     switch (key) {
-    case 'o': command->output = argument; break;
-    case 'q': command->verbosity = -1; break;
-    case 'v': command->verbosity = 1; break;
-    case KEY_SET: add_override(command, argument, state); break;
-    case KEY_STEPS: command->steps = parse_count(argument, 1, INT64_C(1) << 53, "--steps", state); break;
-    case KEY_DRY_RUN: command->dry_run = true; break;
-    case KEY_FORCE: command->force = true; break;
-    case KEY_BACKEND: set_backend(command, argument, state); break;
-    case KEY_PRECISION: set_precision(command, argument, state); break;
-    case KEY_THREADS: command->options.threads = (int)parse_count(argument, 1, 1024, "--threads", state); break;
-    case KEY_DEVICE: command->options.device = (int)parse_count(argument, 0, 1023, "--device", state); break;
-    case KEY_LIST: command->list_backends = true; break;
-    case KEY_NO_PROGRESS: command->no_progress = true; break;
+    case 'o':
+        command->output = argument;
+        break;
+    case 'q':
+        command->verbosity = -1;
+        break;
+    case 'v':
+        command->verbosity = 1;
+        break;
+    case KEY_SET:
+        add_override(command, argument, state);
+        break;
+    case KEY_STEPS:
+        command->steps = parse_count(argument, 1, INT64_C(1) << 53, "--steps", state);
+        break;
+    case KEY_DRY_RUN:
+        command->dry_run = true;
+        break;
+    case KEY_FORCE:
+        command->force = true;
+        break;
+    case KEY_BACKEND:
+        set_backend(command, argument, state);
+        break;
+    case KEY_PRECISION:
+        set_precision(command, argument, state);
+        break;
+    case KEY_THREADS:
+        command->options.threads = (int)parse_count(argument, 1, 1024, "--threads", state);
+        break;
+    case KEY_DEVICE:
+        command->options.device = (int)parse_count(argument, 0, 1023, "--device", state);
+        break;
+    case KEY_LIST:
+        command->list_backends = true;
+        break;
+    case KEY_NO_PROGRESS:
+        command->no_progress = true;
+        break;
     case ARGP_KEY_ARG:
-        if (command->scene != NULL) argp_error(state, "one scene at a time: \"%s\" and \"%s\"", command->scene, argument);
+        if (command->scene != NULL)
+            argp_error(state, "one scene at a time: \"%s\" and \"%s\"", command->scene, argument);
         command->scene = argument;
         break;
-    case ARGP_KEY_END: finish(command, state); break;
-    default: return ARGP_ERR_UNKNOWN;
+    case ARGP_KEY_END:
+        finish(command, state);
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
     return 0;
 }
@@ -107,11 +147,15 @@ static void print_version(FILE *out, struct argp_state *state)
 void kw_command_parse(int argc, char **argv, kw_command *command)
 {
     static const struct argp parser = {
-        table, parse_option, "SCENE.cfg",
+        table,
+        parse_option,
+        "SCENE.cfg",
         "Simulates an acoustic field: a scene (libconfig) in, sensor traces (HDF5) out.\v"
         "Exit codes: 0 done, 1 run failed, 2 wrong command line, 3 wrong scene, 4 backend or memory not "
         "available, 5 went unstable, 130 interrupted. Manual: man kwsim",
-        NULL, NULL, NULL};
+        NULL,
+        NULL,
+        NULL};
     argp_program_version_hook = print_version;
     argp_err_exit_status = KW_ERR_USAGE;
     *command = (kw_command){.backend = "auto", .options = {.threads = kw_machine_threads()}};

@@ -93,7 +93,8 @@ static void print_slow_sizes(const kw_grid *grid)
     for (int i = 0; i < 3; i++) {
         int64_t factor = kw_largest_prime_factor(grid->n[i]);
         if (factor > 7)
-            kw_log(KW_LOG_INFO, "%lld points along %c have the prime factor %lld: the transforms are slower than at %lld",
+            kw_log(KW_LOG_INFO,
+                   "%lld points along %c have the prime factor %lld: the transforms are slower than at %lld",
                    (long long)grid->n[i], 'x' + i, (long long)factor, (long long)kw_nearest_fast_size(grid->n[i]));
     }
 }

@@ -13,9 +13,9 @@
 #include "kwsim/scene.h"
 #include "report.h"
 
-enum { WATCH_STEPS = 10 };                       /* the field is looked at this often */
-static const double RUNAWAY = 1e6;               /* times the largest amplitude that the scene puts in */
-static const double CALL_SECONDS = 0.2;          /* one advance() should not take longer: signals, progress */
+enum { WATCH_STEPS = 10 };              /* the field is looked at this often, and one call steps at most so far */
+static const double RUNAWAY = 1e6;      /* times the largest amplitude that the scene puts in */
+static const double CALL_SECONDS = 0.2; /* one advance() should not take longer: signals, progress */
 
 static volatile sig_atomic_t interrupted;
 
@@ -48,6 +48,8 @@ typedef struct kw_running {
     double amplitude; /* largest |p| that the scene puts in */
     kw_watch last;    /* the last look at the field, and the one before */
     kw_watch before;
+    int64_t looked;  /* steps asked for when it was last looked at */
+    int64_t written; /* samples handed to the recorder */
 } kw_running;
 
 /* ---- before the run ---- */
@@ -119,8 +121,8 @@ static void warn_of_sensors_in_pml(const kw_problem *problem)
         kw_sensor_place place = kw_sensor_locate(problem, row);
         bool in_pml = false;
         for (int i = 0; i < 3; i++)
-            in_pml |= place.index[i] < problem->pml.size[i] ||
-                      place.index[i] >= problem->grid.n[i] - problem->pml.size[i];
+            in_pml |=
+                place.index[i] < problem->pml.size[i] || place.index[i] >= problem->grid.n[i] - problem->pml.size[i];
         inside += in_pml;
     }
     if (inside > 0)
@@ -151,8 +153,8 @@ static kw_status prepare_run(kw_running *run)
 {
     const kw_command *command = run->command;
     const kw_summary *summary = &run->summary;
-    kw_recorder_info info = {KWSIM_VERSION, summary->backend->name, summary->device.device,
-                             command->options.precision, command->options.threads};
+    kw_recorder_info info = {KWSIM_VERSION, summary->backend->name, summary->device.device, command->options.precision,
+                             command->options.threads};
     size_t row = (size_t)kw_sensor_count(&run->problem) * kw_real_size(command->options.precision);
     KW_TRY(kw_recorder_create(run->output, command->force, &run->problem, &info, &run->recorder));
     run->samples = malloc((size_t)summary->memory.ring_steps * row + 1);
@@ -187,30 +189,43 @@ static kw_status report_instability(const kw_running *run, const kw_watch *now)
                    (long long)last->at[2], growth, kw_recorder_part(run->recorder));
 }
 
-static kw_status look(kw_running *run)
+static kw_status drain(kw_running *run, bool wait)
+{
+    int64_t count = 0;
+    if (!run->problem.record.p) return KW_OK;
+    KW_TRY(run->summary.backend->read_traces(run->sim, wait, run->samples, &count));
+    run->written += count;
+    return kw_recorder_samples(run->recorder, run->samples, count);
+}
+
+static kw_status look(kw_running *run, bool wait)
 {
     kw_watch now;
-    KW_TRY(run->summary.backend->watch(run->sim, &now));
+    KW_TRY(run->summary.backend->watch(run->sim, wait, &now));
     bool runaway = run->amplitude > 0.0 && now.max_abs > RUNAWAY * run->amplitude;
-    if (!now.finite || runaway) return report_instability(run, &now);
+    if (!now.finite || runaway) {
+        KW_TRY(drain(run, true));
+        return report_instability(run, &now);
+    }
+    if (now.step <= run->last.step) return KW_OK;
     run->before = run->last;
     run->last = now;
     return KW_OK;
 }
 
-static kw_status drain(kw_running *run)
+/* Makes room in the sim's ring for the samples of the next steps. */
+static kw_status make_room(kw_running *run, int64_t done)
 {
-    int64_t count = 0;
-    if (!run->problem.record.p) return KW_OK;
-    KW_TRY(run->summary.backend->read_traces(run->sim, run->samples, &count));
-    return kw_recorder_samples(run->recorder, run->samples, count);
+    int64_t waiting = done - run->problem.record.from_step - run->written;
+    return waiting > run->summary.memory.ring_steps ? drain(run, true) : KW_OK;
 }
 
-/* Steps of the next advance(): short enough for signals and progress, and not past the next look. */
+/* Steps of the next advance(): short enough for signals and progress, and for half the ring, so that a device can fill
+ * one half while the other is written. */
 static int64_t next_call(const kw_running *run, const kw_stats *stats)
 {
-    int64_t steps = WATCH_STEPS - (stats->steps - 1 - run->last.step);
-    if (steps > run->summary.memory.ring_steps) steps = run->summary.memory.ring_steps;
+    int64_t steps = WATCH_STEPS, half = (run->summary.memory.ring_steps + 1) / 2;
+    if (steps > half) steps = half;
     if (stats->steps > 1) {
         double fit = CALL_SECONDS * (double)stats->steps / (stats->step_seconds + 1e-9);
         if (fit < (double)steps) steps = (int64_t)fit;
@@ -228,23 +243,33 @@ static void start_looking(kw_running *run)
     run->before = run->last;
 }
 
+static kw_status step_once(kw_running *run, int64_t call, int64_t done)
+{
+    KW_TRY(make_room(run, done));
+    KW_TRY(run->summary.backend->advance(run->sim, call));
+    KW_TRY(drain(run, false));
+    if (done - run->looked < WATCH_STEPS) return KW_OK;
+    run->looked = done;
+    return look(run, false);
+}
+
 static kw_status step_all(kw_running *run, kw_progress *progress)
 {
     const kw_backend *backend = run->summary.backend;
     kw_stats stats;
     start_looking(run);
     for (backend->stats(run->sim, &stats); stats.steps < run->problem.time.steps; backend->stats(run->sim, &stats)) {
-        if (interrupted)
-            return kw_fail(KW_INTERRUPTED, "interrupted after step %lld of %lld; what was recorded is in %s",
-                           (long long)stats.steps - 1, (long long)run->problem.time.steps,
-                           kw_recorder_part(run->recorder));
-        int64_t call = next_call(run, &stats), done = stats.steps + call;
-        KW_TRY(backend->advance(run->sim, call));
-        KW_TRY(drain(run));
-        if (done - 1 - run->last.step >= WATCH_STEPS || done == run->problem.time.steps) KW_TRY(look(run));
-        kw_progress_update(progress, done);
+        if (interrupted) {
+            KW_TRY(drain(run, true));
+            return kw_fail(KW_INTERRUPTED, "interrupted after %lld of %lld steps; what was recorded is in %s",
+                           (long long)stats.steps, (long long)run->problem.time.steps, kw_recorder_part(run->recorder));
+        }
+        int64_t call = next_call(run, &stats);
+        KW_TRY(step_once(run, call, stats.steps + call));
+        kw_progress_update(progress, stats.steps + call);
     }
-    return KW_OK;
+    KW_TRY(drain(run, true));
+    return look(run, true);
 }
 
 /* ---- after the run ---- */

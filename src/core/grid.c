@@ -18,10 +18,7 @@ int64_t kw_box_points(const kw_box *box)
     return points;
 }
 
-kw_box kw_grid_box(const kw_grid *grid)
-{
-    return (kw_box){{0, 0, 0}, {grid->n[0], grid->n[1], grid->n[2]}};
-}
+kw_box kw_grid_box(const kw_grid *grid) { return (kw_box){{0, 0, 0}, {grid->n[0], grid->n[1], grid->n[2]}}; }
 
 double kw_grid_coordinate(const kw_grid *grid, int axis, double index)
 {

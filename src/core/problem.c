@@ -75,8 +75,7 @@ kw_sensor_place kw_sensor_locate(const kw_problem *problem, int64_t row)
         locate_in_box(&problem->grid, &set->box, row, &place);
     else
         locate_point(&problem->grid, set->position + 3 * row, &place);
-    for (int i = 0; i < 3; i++)
-        place.used[i] = kw_grid_coordinate(&problem->grid, i, (double)place.index[i]);
+    for (int i = 0; i < 3; i++) place.used[i] = kw_grid_coordinate(&problem->grid, i, (double)place.index[i]);
     return place;
 }
 
@@ -87,8 +86,7 @@ kw_status kw_pml_check(const kw_grid *grid, const kw_pml *pml)
             return kw_fail(KW_ERR_SCENE,
                            "2 x %lld + 1 points do not fit into the %lld points of the %c axis; "
                            "allowed: 0 (periodic) to %lld",
-                           (long long)pml->size[i], (long long)grid->n[i], 'x' + i,
-                           (long long)((grid->n[i] - 1) / 2));
+                           (long long)pml->size[i], (long long)grid->n[i], 'x' + i, (long long)((grid->n[i] - 1) / 2));
     }
     return KW_OK;
 }

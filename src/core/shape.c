@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-static const double SURFACE = 1.0 + 1e-9;    /* a point on the surface is inside, whatever the rounding */
+static const double SURFACE = 1.0 + 1e-9;     /* a point on the surface is inside, whatever the rounding */
 static const double GAUSSIAN_CUT_SIGMA = 9.0; /* exp(-40.5) = 2.6e-18 is below half a unit of a double */
 
 /* Squared distance from the centre and the part of it along the direction; flat axes do not count. */
@@ -41,12 +41,16 @@ double kw_shape_weight(const kw_shape *shape, const kw_grid *grid, const double 
     double along;
     double d2 = distance2(shape, grid, x, &along);
     switch (shape->kind) {
-    case KW_SHAPE_BALL: return d2 <= r[0] * r[0] * SURFACE * SURFACE;
-    case KW_SHAPE_BOX: return inside_box(shape, grid, x);
+    case KW_SHAPE_BALL:
+        return d2 <= r[0] * r[0] * SURFACE * SURFACE;
+    case KW_SHAPE_BOX:
+        return inside_box(shape, grid, x);
     case KW_SHAPE_CYLINDER:
         return fabs(along) <= r[1] * SURFACE && d2 - along * along <= r[0] * r[0] * SURFACE * SURFACE;
-    case KW_SHAPE_ELLIPSOID: return inside_ellipsoid(shape, grid, x);
-    case KW_SHAPE_HALFSPACE: return along >= -1e-9 * kw_grid_min_spacing(grid);
+    case KW_SHAPE_ELLIPSOID:
+        return inside_ellipsoid(shape, grid, x);
+    case KW_SHAPE_HALFSPACE:
+        return along >= -1e-9 * kw_grid_min_spacing(grid);
     case KW_SHAPE_GAUSSIAN: {
         double cut = GAUSSIAN_CUT_SIGMA * r[0];
         return d2 <= cut * cut ? exp(-0.5 * d2 / (r[0] * r[0])) : 0.0;
@@ -61,12 +65,17 @@ static double reach(const kw_shape *shape, int axis)
     const double *r = shape->extent;
     double t = shape->direction[axis];
     switch (shape->kind) {
-    case KW_SHAPE_BALL: return r[0];
+    case KW_SHAPE_BALL:
+        return r[0];
     case KW_SHAPE_BOX:
-    case KW_SHAPE_ELLIPSOID: return r[axis];
-    case KW_SHAPE_CYLINDER: return r[1] * fabs(t) + r[0] * sqrt(fmax(0.0, 1.0 - t * t));
-    case KW_SHAPE_HALFSPACE: return INFINITY;
-    case KW_SHAPE_GAUSSIAN: return GAUSSIAN_CUT_SIGMA * r[0];
+    case KW_SHAPE_ELLIPSOID:
+        return r[axis];
+    case KW_SHAPE_CYLINDER:
+        return r[1] * fabs(t) + r[0] * sqrt(fmax(0.0, 1.0 - t * t));
+    case KW_SHAPE_HALFSPACE:
+        return INFINITY;
+    case KW_SHAPE_GAUSSIAN:
+        return GAUSSIAN_CUT_SIGMA * r[0];
     }
     return 0.0;
 }

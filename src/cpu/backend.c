@@ -44,9 +44,9 @@ static kw_status create(const kw_problem *problem, const kw_options *options, co
 
 static kw_status advance(kw_sim *sim, int64_t steps) { return of(sim)->advance(sim, steps); }
 
-static kw_status read_traces(kw_sim *sim, void *dst, int64_t *samples)
+static kw_status read_traces(kw_sim *sim, bool wait, void *dst, int64_t *samples)
 {
-    return of(sim)->read_traces(sim, dst, samples);
+    return of(sim)->read_traces(sim, wait, dst, samples);
 }
 
 static kw_status read_field(kw_sim *sim, kw_field field, const kw_box *box, void *dst)
@@ -59,7 +59,7 @@ static kw_status write_field(kw_sim *sim, kw_field field, const kw_box *box, con
     return of(sim)->write_field(sim, field, box, src);
 }
 
-static kw_status watch(kw_sim *sim, kw_watch *out) { return of(sim)->watch(sim, out); }
+static kw_status watch(kw_sim *sim, bool wait, kw_watch *out) { return of(sim)->watch(sim, wait, out); }
 
 static void stats(const kw_sim *sim, kw_stats *out) { of(sim)->stats(sim, out); }
 

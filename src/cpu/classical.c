@@ -4,8 +4,8 @@
  *     rho_i <- E_i (E_i rho_i - dt rho0 F^-1 {M_i kappa F u_i})
  *     p      = c0^2 sum rho_i
  *
- * Every 3-D transform is split into transforms of planes and of lines across planes, and the pointwise work is
- * done where its data is in cache: four passes over memory instead of ten transforms and their updates.
+ * Every 3-D transform is split into transforms of planes and of lines across planes, and the pointwise work
+ * is done where its data is in cache: four passes over memory instead of ten transforms and their updates.
  */
 #include <omp.h>
 
@@ -28,7 +28,7 @@ static inline void restore_denormals(unsigned old) { (void)old; }
 
 /* ---- lines: multiply a tile by kappa and by P_i or M_i = -conj P_i ---- */
 
-typedef enum operator { GRADIENT, DIVERGENCE } operator;
+typedef enum operator{ GRADIENT, DIVERGENCE } operator;
 
 /* out = in * kappa * (sign g.re + i g.im), one factor g for the row */
 static inline void scale_by_one(kw_real *restrict out, const kw_real *restrict in, const kw_real *restrict kappa,
@@ -42,8 +42,8 @@ static inline void scale_by_one(kw_real *restrict out, const kw_real *restrict i
 }
 
 /* the same with a factor for every column */
-static inline void scale_by_column(kw_real *restrict out, const kw_real *restrict in,
-                                   const kw_real *restrict kappa, const kw_real *restrict g, kw_real sign)
+static inline void scale_by_column(kw_real *restrict out, const kw_real *restrict in, const kw_real *restrict kappa,
+                                   const kw_real *restrict g, kw_real sign)
 {
     for (int c = 0; c < KW_TILE; c++) {
         kw_real a = sign * g[2 * c] * kappa[c], b = g[2 * c + 1] * kappa[c];
@@ -58,13 +58,13 @@ KW_SIMD static void scale_tile(const kw_sim *sim, int a, operator which, int64_t
     const kw_layout *layout = &sim->layout;
     const kw_real *g = sim->gradient[a];
     kw_real sign = which == GRADIENT ? 1 : -1;
-    int64_t n = layout->n[KW_LINES], column = tile * KW_TILE;
+    int64_t n = layout->slots.n[KW_LINES], column = tile * KW_TILE;
     for (int64_t x = 0; x < n; x++) {
         int64_t folded = x <= n / 2 ? x : n - x;
         const kw_real *kappa = sim->kappa + folded * layout->spec_pitch + column;
         kw_real *to = out[x * KW_TILE];
         const kw_real *from = in[x * KW_TILE];
-        if (layout->slot[a] == KW_LINES)
+        if (layout->slots.slot[a] == KW_LINES)
             scale_by_one(to, from, kappa, sign * g[2 * x], g[2 * x + 1]);
         else
             scale_by_column(to, from, kappa, g + 2 * column, sign);
@@ -78,7 +78,7 @@ static void lines_gradient(kw_sim *sim)
     for (int64_t tile = 0; tile < sim->layout.tiles; tile++) {
         kw_scratch *scratch = &sim->scratch[omp_get_thread_num()];
         KW(line_forward)(&sim->plans, sim->spec[0] + tile * KW_TILE, scratch->in);
-        for (int a = 0; a < sim->layout.dims; a++) {
+        for (int a = 0; a < sim->layout.slots.dims; a++) {
             scale_tile(sim, a, GRADIENT, tile, scratch->out, scratch->in);
             KW(line_inverse)(&sim->plans, scratch->out, sim->spec[a] + tile * KW_TILE);
         }
@@ -91,7 +91,7 @@ static void lines_divergence(kw_sim *sim)
 #pragma omp for schedule(static)
     for (int64_t tile = 0; tile < sim->layout.tiles; tile++) {
         kw_scratch *scratch = &sim->scratch[omp_get_thread_num()];
-        for (int a = 0; a < sim->layout.dims; a++) {
+        for (int a = 0; a < sim->layout.slots.dims; a++) {
             KW(line_forward)(&sim->plans, sim->spec[a] + tile * KW_TILE, scratch->in);
             scale_tile(sim, a, DIVERGENCE, tile, scratch->in, scratch->in);
             KW(line_inverse)(&sim->plans, scratch->in, sim->spec[a] + tile * KW_TILE);
@@ -105,7 +105,7 @@ static void lines_divergence(kw_sim *sim)
 static inline void damped_update(kw_real *restrict v, const kw_real *restrict g, const kw_real *e_row, kw_real e,
                                  const kw_real *c_row, kw_real c, int64_t n)
 {
-#define KW_UPDATE(E, C)                                                                                      \
+#define KW_UPDATE(E, C)                                                                                                \
     for (int64_t z = 0; z < n; z++) v[z] = (E) * ((E)*v[z] - (C)*g[z])
     if (e_row != NULL && c_row != NULL)
         KW_UPDATE(e_row[z], c_row[z]);
@@ -118,18 +118,18 @@ static inline void damped_update(kw_real *restrict v, const kw_real *restrict g,
 #undef KW_UPDATE
 }
 
-/* dt/rho0_i of one row, rho0_i the mean of the densities at a point and its neighbour along axis a; at the last
- * point its own density. Returns `row`, or NULL where the density is constant. */
+/* dt/rho0_i of one row, rho0_i the mean of the densities at a point and its neighbour along axis a; at the
+ * last point its own density. Returns `row`, or NULL where the density is constant. */
 static inline const kw_real *staggered_row(const kw_sim *sim, int a, int64_t x, int64_t y, kw_real *row)
 {
     const kw_layout *layout = &sim->layout;
-    int64_t columns = layout->n[KW_COLUMNS];
+    int64_t columns = layout->slots.n[KW_COLUMNS];
     if (sim->rho0_map == NULL) return NULL;
     const kw_real *here = sim->rho0_map + x * layout->real_pitch + y * columns, *next = here;
-    if (layout->slot[a] == KW_LINES && x + 1 < layout->n[KW_LINES]) next = here + layout->real_pitch;
-    if (layout->slot[a] == KW_ROWS && y + 1 < layout->n[KW_ROWS]) next = here + columns;
+    if (layout->slots.slot[a] == KW_LINES && x + 1 < layout->slots.n[KW_LINES]) next = here + layout->real_pitch;
+    if (layout->slots.slot[a] == KW_ROWS && y + 1 < layout->slots.n[KW_ROWS]) next = here + columns;
     kw_real twice = 2 * sim->dt;
-    if (layout->slot[a] == KW_COLUMNS) {
+    if (layout->slots.slot[a] == KW_COLUMNS) {
         for (int64_t z = 0; z < columns - 1; z++) row[z] = twice / (here[z] + here[z + 1]);
         row[columns - 1] = sim->dt / here[columns - 1];
     } else {
@@ -142,16 +142,16 @@ static inline const kw_real *staggered_row(const kw_sim *sim, int a, int64_t x, 
 static inline const kw_real *damping(const kw_layout *layout, int a, const kw_real *table, int64_t x, int64_t y,
                                      kw_real *number)
 {
-    if (layout->slot[a] == KW_COLUMNS) return table;
-    *number = table[layout->slot[a] == KW_LINES ? x : y];
+    if (layout->slots.slot[a] == KW_COLUMNS) return table;
+    *number = table[layout->slots.slot[a] == KW_LINES ? x : y];
     return NULL;
 }
 
 KW_SIMD static void update_velocity(kw_sim *sim, int a, int64_t x, const kw_real *gradient, kw_real *row)
 {
     const kw_layout *layout = &sim->layout;
-    int64_t columns = layout->n[KW_COLUMNS];
-    for (int64_t y = 0; y < layout->n[KW_ROWS]; y++) {
+    int64_t columns = layout->slots.n[KW_COLUMNS];
+    for (int64_t y = 0; y < layout->slots.n[KW_ROWS]; y++) {
         kw_real e = 1;
         const kw_real *e_row = damping(layout, a, sim->pml_staggered[a], x, y, &e);
         const kw_real *c_row = staggered_row(sim, a, x, y, row);
@@ -163,8 +163,8 @@ KW_SIMD static void update_velocity(kw_sim *sim, int a, int64_t x, const kw_real
 KW_SIMD static void update_density(kw_sim *sim, int a, int64_t x, const kw_real *divergence, kw_real *row)
 {
     const kw_layout *layout = &sim->layout;
-    int64_t columns = layout->n[KW_COLUMNS];
-    for (int64_t y = 0; y < layout->n[KW_ROWS]; y++) {
+    int64_t columns = layout->slots.n[KW_COLUMNS];
+    for (int64_t y = 0; y < layout->slots.n[KW_ROWS]; y++) {
         kw_real e = 1;
         const kw_real *e_row = damping(layout, a, sim->pml[a], x, y, &e), *c_row = NULL;
         if (sim->rho0_map != NULL) {
@@ -179,10 +179,10 @@ KW_SIMD static void update_density(kw_sim *sim, int a, int64_t x, const kw_real 
 
 KW_SIMD static void update_pressure(kw_sim *sim, int64_t x)
 {
-    int64_t first = x * sim->layout.real_pitch, count = sim->layout.n[KW_ROWS] * sim->layout.n[KW_COLUMNS];
+    int64_t first = x * sim->layout.real_pitch, count = sim->layout.slots.n[KW_ROWS] * sim->layout.slots.n[KW_COLUMNS];
     kw_real *restrict p = sim->p + first;
     const kw_real *restrict r0 = sim->rho[0] + first;
-    int dims = sim->layout.dims;
+    int dims = sim->layout.slots.dims;
     for (int64_t q = 0; q < count; q++) p[q] = r0[q];
     for (int a = 1; a < dims; a++) {
         const kw_real *restrict r = sim->rho[a] + first;
@@ -198,16 +198,17 @@ KW_SIMD static void update_pressure(kw_sim *sim, int64_t x)
 
 static void transform_pressure(kw_sim *sim, int64_t x)
 {
-    KW(plane_forward)(&sim->plans, sim->p + x * sim->layout.real_pitch, sim->spec[0] + x * sim->layout.spec_pitch);
+    KW(plane_forward)
+    (&sim->plans, sim->p + x * sim->layout.real_pitch, sim->spec[0] + x * sim->layout.spec_pitch);
 }
 
 /* u_i from the gradients in spec_i, and spec_i = F_planes u_i */
 static void planes_velocity(kw_sim *sim)
 {
 #pragma omp for schedule(static)
-    for (int64_t x = 0; x < sim->layout.n[KW_LINES]; x++) {
+    for (int64_t x = 0; x < sim->layout.slots.n[KW_LINES]; x++) {
         kw_scratch *scratch = &sim->scratch[omp_get_thread_num()];
-        for (int a = 0; a < sim->layout.dims; a++) {
+        for (int a = 0; a < sim->layout.slots.dims; a++) {
             kw_complex *spec = sim->spec[a] + x * sim->layout.spec_pitch;
             KW(plane_inverse)(&sim->plans, spec, scratch->plane);
             update_velocity(sim, a, x, scratch->plane, scratch->row);
@@ -220,9 +221,9 @@ static void planes_velocity(kw_sim *sim)
 static void planes_density(kw_sim *sim)
 {
 #pragma omp for schedule(static)
-    for (int64_t x = 0; x < sim->layout.n[KW_LINES]; x++) {
+    for (int64_t x = 0; x < sim->layout.slots.n[KW_LINES]; x++) {
         kw_scratch *scratch = &sim->scratch[omp_get_thread_num()];
-        for (int a = 0; a < sim->layout.dims; a++) {
+        for (int a = 0; a < sim->layout.slots.dims; a++) {
             KW(plane_inverse)(&sim->plans, sim->spec[a] + x * sim->layout.spec_pitch, scratch->plane);
             update_density(sim, a, x, scratch->plane, scratch->row);
         }
@@ -247,7 +248,7 @@ void KW(classical_step)(kw_sim *sim)
 void KW(classical_refresh)(kw_sim *sim)
 {
 #pragma omp parallel for num_threads(sim->threads) schedule(static)
-    for (int64_t x = 0; x < sim->layout.n[KW_LINES]; x++) {
+    for (int64_t x = 0; x < sim->layout.slots.n[KW_LINES]; x++) {
         update_pressure(sim, x);
         transform_pressure(sim, x);
     }
@@ -257,11 +258,11 @@ void KW(classical_refresh)(kw_sim *sim)
 
 static void start_density(kw_sim *sim, int64_t x)
 {
-    int64_t first = x * sim->layout.real_pitch, count = sim->layout.n[KW_ROWS] * sim->layout.n[KW_COLUMNS];
-    kw_real dims = (kw_real)sim->layout.dims;
+    int64_t first = x * sim->layout.real_pitch, count = sim->layout.slots.n[KW_ROWS] * sim->layout.slots.n[KW_COLUMNS];
+    kw_real dims = (kw_real)sim->layout.slots.dims;
     for (int64_t q = first; q < first + count; q++) {
         kw_real share = sim->p[q] / (dims * (sim->c2_map != NULL ? sim->c2_map[q] : sim->c2));
-        for (int a = 0; a < sim->layout.dims; a++) sim->rho[a][q] = share;
+        for (int a = 0; a < sim->layout.slots.dims; a++) sim->rho[a][q] = share;
     }
 }
 
@@ -269,8 +270,8 @@ static void start_density(kw_sim *sim, int64_t x)
 static void start_velocity(kw_sim *sim, int a, int64_t x, const kw_real *gradient, kw_real *row)
 {
     const kw_layout *layout = &sim->layout;
-    int64_t columns = layout->n[KW_COLUMNS];
-    for (int64_t y = 0; y < layout->n[KW_ROWS]; y++) {
+    int64_t columns = layout->slots.n[KW_COLUMNS];
+    for (int64_t y = 0; y < layout->slots.n[KW_ROWS]; y++) {
         const kw_real *c_row = staggered_row(sim, a, x, y, row), *g = gradient + y * columns;
         kw_real *u = sim->u[a] + x * layout->real_pitch + y * columns;
         for (int64_t z = 0; z < columns; z++) u[z] = (c_row != NULL ? c_row[z] : sim->dt / sim->rho0) * g[z] / 2;
@@ -283,11 +284,11 @@ void KW(classical_start)(kw_sim *sim)
     {
         kw_scratch *scratch = &sim->scratch[omp_get_thread_num()];
 #pragma omp for schedule(static)
-        for (int64_t x = 0; x < sim->layout.n[KW_LINES]; x++) transform_pressure(sim, x);
+        for (int64_t x = 0; x < sim->layout.slots.n[KW_LINES]; x++) transform_pressure(sim, x);
         lines_gradient(sim);
 #pragma omp for schedule(static)
-        for (int64_t x = 0; x < sim->layout.n[KW_LINES]; x++) {
-            for (int a = 0; a < sim->layout.dims; a++) {
+        for (int64_t x = 0; x < sim->layout.slots.n[KW_LINES]; x++) {
+            for (int a = 0; a < sim->layout.slots.dims; a++) {
                 KW(plane_inverse)(&sim->plans, sim->spec[a] + x * sim->layout.spec_pitch, scratch->plane);
                 start_velocity(sim, a, x, scratch->plane, scratch->row);
             }

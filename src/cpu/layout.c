@@ -10,20 +10,12 @@ static int64_t pitch(int64_t n, int64_t unit, int64_t element_bytes)
 
 kw_layout kw_layout_make(const kw_grid *grid, size_t real_size)
 {
-    static const kw_slot slots[4][3] = {
-        {KW_COLUMNS}, {KW_COLUMNS}, {KW_LINES, KW_COLUMNS}, {KW_LINES, KW_ROWS, KW_COLUMNS}};
-    kw_layout layout = {.n = {1, 1, 1}};
-    int dims = kw_grid_dims(grid);
-    for (int i = 0; i < 3; i++) {
-        if (!kw_axis_active(grid, i)) continue;
-        kw_slot slot = slots[dims][layout.dims];
-        layout.axis[layout.dims] = i;
-        layout.slot[layout.dims++] = slot;
-        layout.n[slot] = grid->n[i];
-    }
-    layout.bins = layout.n[KW_COLUMNS] / 2 + 1;
-    layout.real_pitch = pitch(layout.n[KW_ROWS] * layout.n[KW_COLUMNS], 16, (int64_t)real_size);
-    layout.spec_pitch = pitch(layout.n[KW_ROWS] * layout.bins, KW_TILE, 2 * (int64_t)real_size);
+    kw_slots slots = kw_slots_make(grid);
+    kw_layout layout = {
+        .slots = slots,
+        .real_pitch = pitch(slots.n[KW_ROWS] * slots.n[KW_COLUMNS], 16, (int64_t)real_size),
+        .spec_pitch = pitch(slots.n[KW_ROWS] * slots.bins, KW_TILE, 2 * (int64_t)real_size),
+    };
     layout.tiles = layout.spec_pitch / KW_TILE;
     return layout;
 }

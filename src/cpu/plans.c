@@ -27,28 +27,29 @@ static void save_wisdom(const char *path)
     }
 }
 
-static void make_plans(KW(plans) *plans, const kw_layout *layout, kw_real *plane, kw_complex *spectrum,
+static void make_plans(KW(plans) * plans, const kw_layout *layout, kw_real *plane, kw_complex *spectrum,
                        kw_complex *tile)
 {
     const int flags = FFTW_MEASURE | FFTW_DESTROY_INPUT;
-    int64_t columns = layout->n[KW_COLUMNS];
-    FFTW(iodim64) to[2] = {{layout->n[KW_ROWS], columns, layout->bins}, {columns, 1, 1}};
-    FFTW(iodim64) from[2] = {{layout->n[KW_ROWS], layout->bins, columns}, {columns, 1, 1}};
-    FFTW(iodim64) gather = {layout->n[KW_LINES], layout->spec_pitch, KW_TILE};
-    FFTW(iodim64) scatter = {layout->n[KW_LINES], KW_TILE, layout->spec_pitch};
+    int64_t columns = layout->slots.n[KW_COLUMNS];
+    FFTW(iodim64) to[2] = {{layout->slots.n[KW_ROWS], columns, layout->slots.bins}, {columns, 1, 1}};
+    FFTW(iodim64) from[2] = {{layout->slots.n[KW_ROWS], layout->slots.bins, columns}, {columns, 1, 1}};
+    FFTW(iodim64) gather = {layout->slots.n[KW_LINES], layout->spec_pitch, KW_TILE};
+    FFTW(iodim64) scatter = {layout->slots.n[KW_LINES], KW_TILE, layout->spec_pitch};
     FFTW(iodim64) lines = {KW_TILE, 1, 1};
     plans->plane_forward =
         FFTW(plan_guru64_dft_r2c)(2, to, 0, NULL, plane, spectrum, FFTW_MEASURE | FFTW_PRESERVE_INPUT);
     plans->plane_inverse = FFTW(plan_guru64_dft_c2r)(2, from, 0, NULL, spectrum, plane, flags);
-    plans->line_forward = FFTW(plan_guru64_dft)(1, &gather, 1, &lines, spectrum, tile, FFTW_FORWARD,
-                                                FFTW_MEASURE | FFTW_PRESERVE_INPUT);
+    plans->line_forward =
+        FFTW(plan_guru64_dft)(1, &gather, 1, &lines, spectrum, tile, FFTW_FORWARD, FFTW_MEASURE | FFTW_PRESERVE_INPUT);
     plans->line_inverse = FFTW(plan_guru64_dft)(1, &scatter, 1, &lines, tile, spectrum, FFTW_BACKWARD, flags);
 }
 
 /* FNV-1a over the printed plans. */
-static void name_plans(KW(plans) *plans)
+static void name_plans(KW(plans) * plans)
 {
-    FFTW(plan) all[4] = {plans->plane_forward, plans->plane_inverse, plans->line_forward, plans->line_inverse};
+    FFTW(plan)
+    all[4] = {plans->plane_forward, plans->plane_inverse, plans->line_forward, plans->line_inverse};
     uint64_t hash = UINT64_C(14695981039346656037);
     for (int i = 0; i < 4; i++) {
         char *text = FFTW(sprint_plan)(all[i]);
@@ -61,7 +62,7 @@ static void name_plans(KW(plans) *plans)
     snprintf(plans->id, sizeof plans->id, "fftw-%016llx", (unsigned long long)hash);
 }
 
-kw_status KW(plans_make)(KW(plans) *plans, const kw_layout *layout, kw_real *plane, kw_complex *spectrum,
+kw_status KW(plans_make)(KW(plans) * plans, const kw_layout *layout, kw_real *plane, kw_complex *spectrum,
                          kw_complex *tile, int wisdom)
 {
     char path[4096];
@@ -71,16 +72,16 @@ kw_status KW(plans_make)(KW(plans) *plans, const kw_layout *layout, kw_real *pla
     make_plans(plans, layout, plane, spectrum, tile);
     if (!plans->plane_forward || !plans->plane_inverse || !plans->line_forward || !plans->line_inverse)
         return kw_fail(KW_ERR_RESOURCE, "FFTW cannot plan transforms of %lld x %lld x %lld points",
-                       (long long)layout->n[0], (long long)layout->n[1], (long long)layout->n[2]);
+                       (long long)layout->slots.n[0], (long long)layout->slots.n[1], (long long)layout->slots.n[2]);
     if (kept) save_wisdom(path);
     name_plans(plans);
     plans->seconds = kw_clock_seconds() - start;
     return KW_OK;
 }
 
-void KW(plans_destroy)(KW(plans) *plans)
+void KW(plans_destroy)(KW(plans) * plans)
 {
-    FFTW(plan) *all[4] = {&plans->plane_forward, &plans->plane_inverse, &plans->line_forward, &plans->line_inverse};
+    FFTW(plan) * all[4] = {&plans->plane_forward, &plans->plane_inverse, &plans->line_forward, &plans->line_inverse};
     for (int i = 0; i < 4; i++) {
         if (*all[i] != NULL) FFTW(destroy_plan)(*all[i]);
         *all[i] = NULL;

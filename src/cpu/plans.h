@@ -19,28 +19,28 @@ typedef struct KW(plans) {
 /* Measures the plans on scratch memory, which is overwritten: a real plane, one plane-aligned spectrum of the
  * whole layout, and a tile. With `wisdom`, plans measured earlier are taken from the cache folder and new ones
  * are kept there. KW_ERR_RESOURCE if FFTW cannot plan. */
-kw_status KW(plans_make)(KW(plans) *plans, const kw_layout *layout, kw_real *plane, kw_complex *spectrum,
+kw_status KW(plans_make)(KW(plans) * plans, const kw_layout *layout, kw_real *plane, kw_complex *spectrum,
                          kw_complex *tile, int wisdom);
 
 /* Accepts zeroed plans. */
-void KW(plans_destroy)(KW(plans) *plans);
+void KW(plans_destroy)(KW(plans) * plans);
 
-static inline void KW(plane_forward)(const KW(plans) *plans, kw_real *plane, kw_complex *spectrum)
+static inline void KW(plane_forward)(const KW(plans) * plans, kw_real *plane, kw_complex *spectrum)
 {
     FFTW(execute_dft_r2c)(plans->plane_forward, plane, spectrum);
 }
 
-static inline void KW(plane_inverse)(const KW(plans) *plans, kw_complex *spectrum, kw_real *plane)
+static inline void KW(plane_inverse)(const KW(plans) * plans, kw_complex *spectrum, kw_real *plane)
 {
     FFTW(execute_dft_c2r)(plans->plane_inverse, spectrum, plane);
 }
 
-static inline void KW(line_forward)(const KW(plans) *plans, kw_complex *spectrum, kw_complex *tile)
+static inline void KW(line_forward)(const KW(plans) * plans, kw_complex *spectrum, kw_complex *tile)
 {
     FFTW(execute_dft)(plans->line_forward, spectrum, tile);
 }
 
-static inline void KW(line_inverse)(const KW(plans) *plans, kw_complex *tile, kw_complex *spectrum)
+static inline void KW(line_inverse)(const KW(plans) * plans, kw_complex *tile, kw_complex *spectrum)
 {
     FFTW(execute_dft)(plans->line_inverse, tile, spectrum);
 }

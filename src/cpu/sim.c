@@ -24,20 +24,20 @@ static double round_up(double bytes) { return ceil(bytes / 64.0) * 64.0; }
 
 static sizes find_sizes(const kw_problem *problem, const kw_layout *layout, int threads)
 {
-    const double real = sizeof(kw_real), n0 = (double)layout->n[KW_LINES];
+    const double real = sizeof(kw_real), n0 = (double)layout->slots.n[KW_LINES];
     int64_t sensors = trace_count(problem);
     sizes s = {0};
     s.field = n0 * (double)layout->real_pitch * real;
     s.spectrum = n0 * (double)layout->spec_pitch * 2 * real;
     s.kappa = floor(n0 / 2 + 1) * (double)layout->spec_pitch * real;
-    for (int a = 0; a < layout->dims; a++) {
-        bool lines = layout->slot[a] == KW_LINES;
+    for (int a = 0; a < layout->slots.dims; a++) {
+        bool lines = layout->slots.slot[a] == KW_LINES;
         s.gradient += 2 * real * (lines ? n0 : (double)layout->spec_pitch);
-        s.pml += 2 * real * (double)layout->n[layout->slot[a]];
+        s.pml += 2 * real * (double)layout->slots.n[layout->slots.slot[a]];
     }
     s.tile = round_up(n0 * KW_TILE * 2 * real);
     s.plane = round_up((double)layout->real_pitch * real);
-    s.row = round_up((double)layout->n[KW_COLUMNS] * real);
+    s.row = round_up((double)layout->slots.n[KW_COLUMNS] * real);
     s.thread = 2 * s.tile + s.plane + s.row;
     s.scratch = threads * (s.thread + (double)sizeof(kw_scratch));
     s.ring_steps = kw_ring_steps(sensors, sizeof(kw_real) == 8 ? KW_DOUBLE : KW_SINGLE);
@@ -56,8 +56,8 @@ static kw_status estimate(const kw_problem *problem, const kw_options *options, 
     kw_layout layout = kw_layout_make(&problem->grid, sizeof(kw_real));
     sizes s = find_sizes(problem, &layout, options->threads);
     *plan = (kw_memory_plan){.ring_steps = s.ring_steps};
-    kw_memory_add(plan, "pressure, velocity, density", s.field * (1 + 2 * layout.dims));
-    kw_memory_add(plan, "spectra", s.spectrum * layout.dims);
+    kw_memory_add(plan, "pressure, velocity, density", s.field * (1 + 2 * layout.slots.dims));
+    kw_memory_add(plan, "spectra", s.spectrum * layout.slots.dims);
     kw_memory_add(plan, "medium maps", s.field * map_count(problem));
     kw_memory_add(plan, "k-space tables", s.kappa + s.gradient + s.pml);
     kw_memory_add(plan, "scratch of the threads", s.scratch);
@@ -85,9 +85,9 @@ static void *allocate(kw_sim *sim, double bytes)
     return memory;
 }
 
-#define KW_ALLOCATE(pointer, bytes)                                                                          \
-    do {                                                                                                     \
-        if (((pointer) = allocate(sim, (bytes))) == NULL) return KW_ERR_RESOURCE;                            \
+#define KW_ALLOCATE(pointer, bytes)                                                                                    \
+    do {                                                                                                               \
+        if (((pointer) = allocate(sim, (bytes))) == NULL) return KW_ERR_RESOURCE;                                      \
     } while (0)
 
 static kw_status allocate_scratch(kw_sim *sim, const sizes *s)
@@ -112,13 +112,12 @@ static kw_status allocate_all(kw_sim *sim, const sizes *s)
     const kw_map *map = sim->problem->map;
     const double real = sizeof(kw_real);
     KW_ALLOCATE(sim->p, s->field);
-    for (int a = 0; a < layout->dims; a++) {
-        int64_t n = layout->n[layout->slot[a]];
+    for (int a = 0; a < layout->slots.dims; a++) {
+        int64_t n = layout->slots.n[layout->slots.slot[a]];
         KW_ALLOCATE(sim->u[a], s->field);
         KW_ALLOCATE(sim->rho[a], s->field);
         KW_ALLOCATE(sim->spec[a], s->spectrum);
-        KW_ALLOCATE(sim->gradient[a],
-                    2 * real * (double)(layout->slot[a] == KW_LINES ? n : layout->spec_pitch));
+        KW_ALLOCATE(sim->gradient[a], 2 * real * (double)(layout->slots.slot[a] == KW_LINES ? n : layout->spec_pitch));
         KW_ALLOCATE(sim->pml[a], real * (double)n);
         KW_ALLOCATE(sim->pml_staggered[a], real * (double)n);
     }
@@ -169,18 +168,18 @@ static void fill_axis_tables(kw_sim *sim, int a, double *work)
 {
     const kw_layout *layout = &sim->layout;
     const kw_problem *problem = sim->problem;
-    int64_t n = layout->n[layout->slot[a]];
-    kw_table_pml(problem, layout->axis[a], false, work);
+    int64_t n = layout->slots.n[layout->slots.slot[a]];
+    kw_table_pml(problem, layout->slots.axis[a], false, work);
     convert_table(sim->pml[a], work, n);
-    kw_table_pml(problem, layout->axis[a], true, work);
+    kw_table_pml(problem, layout->slots.axis[a], true, work);
     convert_table(sim->pml_staggered[a], work, n);
-    kw_table_gradient(&problem->grid, layout->axis[a], n, work);
-    if (layout->slot[a] == KW_LINES) {
+    kw_table_gradient(&problem->grid, layout->slots.axis[a], n, work);
+    if (layout->slots.slot[a] == KW_LINES) {
         convert_table(sim->gradient[a], work, 2 * n);
         return;
     }
-    for (int64_t column = 0; column < layout->n[KW_ROWS] * layout->bins; column++) {
-        int64_t bin = layout->slot[a] == KW_ROWS ? column / layout->bins : column % layout->bins;
+    for (int64_t column = 0; column < layout->slots.n[KW_ROWS] * layout->slots.bins; column++) {
+        int64_t bin = layout->slots.slot[a] == KW_ROWS ? column / layout->slots.bins : column % layout->slots.bins;
         sim->gradient[a][2 * column] = (kw_real)work[2 * bin];
         sim->gradient[a][2 * column + 1] = (kw_real)work[2 * bin + 1];
     }
@@ -193,9 +192,10 @@ static void fill_kappa(kw_sim *sim, const double *k2[3])
     const kw_problem *problem = sim->problem;
     double scale = 1.0 / (double)kw_grid_points(&problem->grid);
 #pragma omp parallel for num_threads(sim->threads) schedule(static)
-    for (int64_t x = 0; x < layout->n[KW_LINES] / 2 + 1; x++)
-        for (int64_t column = 0; column < layout->n[KW_ROWS] * layout->bins; column++) {
-            double sum = k2[KW_LINES][x] + k2[KW_ROWS][column / layout->bins] + k2[KW_COLUMNS][column % layout->bins];
+    for (int64_t x = 0; x < layout->slots.n[KW_LINES] / 2 + 1; x++)
+        for (int64_t column = 0; column < layout->slots.n[KW_ROWS] * layout->slots.bins; column++) {
+            double sum = k2[KW_LINES][x] + k2[KW_ROWS][column / layout->slots.bins] +
+                         k2[KW_COLUMNS][column % layout->slots.bins];
             sim->kappa[x * layout->spec_pitch + column] =
                 (kw_real)(scale * kw_kappa(problem->c_ref, problem->time.dt, sum));
         }
@@ -205,14 +205,14 @@ static kw_status fill_tables(kw_sim *sim)
 {
     const kw_layout *layout = &sim->layout;
     int64_t total = 0;
-    for (int s = 0; s < 3; s++) total += layout->n[s];
+    for (int s = 0; s < 3; s++) total += layout->slots.n[s];
     double *memory = calloc((size_t)total * 3, sizeof(double));
     if (memory == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for tables");
     double *work = memory + total;
-    double *k2[3] = {memory, memory + layout->n[0], memory + layout->n[0] + layout->n[1]};
-    for (int a = 0; a < layout->dims; a++) {
-        kw_slot slot = layout->slot[a];
-        kw_table_k2(&sim->problem->grid, layout->axis[a], layout->n[slot], k2[slot]);
+    double *k2[3] = {memory, memory + layout->slots.n[0], memory + layout->slots.n[0] + layout->slots.n[1]};
+    for (int a = 0; a < layout->slots.dims; a++) {
+        kw_slot slot = layout->slots.slot[a];
+        kw_table_k2(&sim->problem->grid, layout->slots.axis[a], layout->slots.n[slot], k2[slot]);
         fill_axis_tables(sim, a, work);
     }
     fill_kappa(sim, (const double **)k2);
@@ -252,7 +252,7 @@ static kw_status fill_medium(kw_sim *sim, const kw_field_source *source)
     if (sim->rho0_map != NULL) KW_TRY(fill_field(sim, source, KW_QUANTITY_RHO0, sim->rho0_map));
     if (sim->c2_map != NULL) {
         KW_TRY(fill_field(sim, source, KW_QUANTITY_C0, sim->c2_map));
-        int64_t count = sim->layout.n[KW_LINES] * sim->layout.real_pitch;
+        int64_t count = sim->layout.slots.n[KW_LINES] * sim->layout.real_pitch;
         for (int64_t i = 0; i < count; i++) sim->c2_map[i] *= sim->c2_map[i];
     }
     return KW_OK;
@@ -348,8 +348,9 @@ static kw_status advance(kw_sim *sim, int64_t steps)
     return KW_OK;
 }
 
-static kw_status read_traces(kw_sim *sim, void *dst, int64_t *samples)
+static kw_status read_traces(kw_sim *sim, bool wait, void *dst, int64_t *samples)
 {
+    (void)wait; /* nothing runs between calls */
     memcpy(dst, sim->ring, (size_t)(sim->waiting * sim->sensors) * sizeof(kw_real));
     *samples = sim->waiting;
     sim->waiting = 0;
@@ -361,18 +362,9 @@ static kw_real *find_field(kw_sim *sim, kw_field field)
 {
     if (field == KW_FIELD_P) return sim->p;
     int axis = field >= KW_FIELD_RHOX ? field - KW_FIELD_RHOX : field - KW_FIELD_UX;
-    for (int a = 0; a < sim->layout.dims; a++)
-        if (sim->layout.axis[a] == axis) return field >= KW_FIELD_RHOX ? sim->rho[a] : sim->u[a];
+    for (int a = 0; a < sim->layout.slots.dims; a++)
+        if (sim->layout.slots.axis[a] == axis) return field >= KW_FIELD_RHOX ? sim->rho[a] : sim->u[a];
     return NULL;
-}
-
-static kw_status check_box(const kw_sim *sim, const kw_box *box)
-{
-    for (int i = 0; i < 3; i++)
-        if (box->lo[i] < 0 || box->hi[i] > sim->problem->grid.n[i] || box->lo[i] > box->hi[i])
-            return kw_fail(KW_ERR_RUN, "the box %lld ... %lld leaves the %c axis", (long long)box->lo[i],
-                           (long long)box->hi[i], 'x' + i);
-    return KW_OK;
 }
 
 /* Offset in a padded field of the first element of row (x, y) of a box. */
@@ -384,7 +376,7 @@ static int64_t row_offset(const kw_sim *sim, const kw_box *box, int64_t x, int64
 
 static kw_status read_field(kw_sim *sim, kw_field field, const kw_box *box, void *dst)
 {
-    KW_TRY(check_box(sim, box));
+    KW_TRY(kw_box_check(&sim->problem->grid, box));
     refresh(sim);
     const kw_real *from = find_field(sim, field);
     kw_real *to = dst;
@@ -399,7 +391,7 @@ static kw_status read_field(kw_sim *sim, kw_field field, const kw_box *box, void
 
 static kw_status write_field(kw_sim *sim, kw_field field, const kw_box *box, const void *src)
 {
-    KW_TRY(check_box(sim, box));
+    KW_TRY(kw_box_check(&sim->problem->grid, box));
     if (field == KW_FIELD_P) return kw_fail(KW_ERR_RUN, "p cannot be written: it follows from the densities");
     if (sim->steps == 0) return kw_fail(KW_ERR_RUN, "fields cannot be written before step 0");
     kw_real *to = find_field(sim, field);
@@ -422,8 +414,8 @@ typedef int32_t kw_bits;
 static const kw_bits KW_SIGN_OFF = INT32_MAX;
 #endif
 
-/* Offset of the largest |p| of a plane. Without their sign, the bits of IEEE numbers order like the numbers, and
- * those of infinities and NaN lie above all: so a value that is not finite is found first. */
+/* Offset of the largest |p| of a plane. Without their sign, the bits of IEEE numbers order like the numbers,
+ * and those of infinities and NaN lie above all: so a value that is not finite is found first. */
 KW_SIMD static int64_t plane_extreme(const kw_real *plane, int64_t count)
 {
     kw_bits most = 0, bits;
@@ -439,13 +431,14 @@ KW_SIMD static int64_t plane_extreme(const kw_real *plane, int64_t count)
     return 0;
 }
 
-static kw_status watch(kw_sim *sim, kw_watch *out)
+static kw_status watch(kw_sim *sim, bool wait, kw_watch *out)
 {
+    (void)wait;
     const kw_layout *layout = &sim->layout;
-    int64_t count = layout->n[KW_ROWS] * layout->n[KW_COLUMNS], where = 0;
+    int64_t count = layout->slots.n[KW_ROWS] * layout->slots.n[KW_COLUMNS], where = 0;
     refresh(sim);
     *out = (kw_watch){.step = sim->steps - 1, .finite = true};
-    for (int64_t x = 0; x < layout->n[KW_LINES]; x++) {
+    for (int64_t x = 0; x < layout->slots.n[KW_LINES]; x++) {
         const kw_real *plane = sim->p + x * layout->real_pitch;
         int64_t q = plane_extreme(plane, count);
         bool finite = isfinite(plane[q]);
@@ -473,5 +466,5 @@ static void stats(const kw_sim *sim, kw_stats *out)
     snprintf(out->plan_id, sizeof out->plan_id, "%s", sim->plans.id);
 }
 
-const kw_cpu_implementation KW(implementation) = {estimate,   create,      advance, read_traces, read_field,
-                                                  write_field, watch, stats,   destroy};
+const kw_cpu_implementation KW(implementation) = {estimate,    create, advance, read_traces, read_field,
+                                                  write_field, watch,  stats,   destroy};

@@ -23,11 +23,11 @@ struct kw_sim {
     KW(plans) plans;
 
     kw_real *p;
-    kw_real *u[3];       /* staggered by +h/2 along their axis, half a step early */
+    kw_real *u[3]; /* staggered by +h/2 along their axis, half a step early */
     kw_real *rho[3];
     kw_complex *spec[3]; /* between steps spec[0] holds the plane transforms of p */
 
-    kw_real c2, rho0;          /* c0^2 and rho0 where constant */
+    kw_real c2, rho0;           /* c0^2 and rho0 where constant */
     kw_real *c2_map, *rho0_map; /* else; NULL where constant */
     kw_real dt;
 

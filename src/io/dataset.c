@@ -49,8 +49,7 @@ static kw_status check_file(const char *file)
     struct stat st;
     if (stat(file, &st) != 0) return kw_fail(KW_ERR_SCENE, "cannot open \"%s\": %s", file, strerror(errno));
     if (!S_ISREG(st.st_mode)) return kw_fail(KW_ERR_SCENE, "\"%s\" is not a regular file", file);
-    if (access(file, R_OK) != 0)
-        return kw_fail(KW_ERR_SCENE, "cannot read \"%s\": %s", file, strerror(errno));
+    if (access(file, R_OK) != 0) return kw_fail(KW_ERR_SCENE, "cannot read \"%s\": %s", file, strerror(errno));
     htri_t hdf5 = H5Fis_hdf5(file);
     if (hdf5 <= 0) return kw_fail(KW_ERR_SCENE, "\"%s\" is not an HDF5 file, or is truncated", file);
     return KW_OK;
@@ -119,8 +118,7 @@ static kw_status read_rows(const kw_dataset *dataset, int64_t first, int64_t cou
     hid_t file_space = H5Dget_space(dataset->handle[1]);
     hid_t memory = dataset->rank > 0 ? H5Screate_simple(dataset->rank, size, NULL) : H5Screate(H5S_SCALAR);
     herr_t failed = 0;
-    if (dataset->rank > 0)
-        failed = H5Sselect_hyperslab(file_space, H5S_SELECT_SET, start, NULL, size, NULL);
+    if (dataset->rank > 0) failed = H5Sselect_hyperslab(file_space, H5S_SELECT_SET, start, NULL, size, NULL);
     if (failed >= 0) failed = H5Dread(dataset->handle[1], type, memory, file_space, H5P_DEFAULT, dst);
     H5Sclose(memory);
     H5Sclose(file_space);

@@ -90,8 +90,7 @@ static kw_status create_file(kw_recorder *recorder)
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST, H5F_LIBVER_V18); /* readable by HDF5 1.8 and later */
     H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
-    recorder->file =
-        H5Fcreate(recorder->part, recorder->force ? H5F_ACC_TRUNC : H5F_ACC_EXCL, H5P_DEFAULT, access);
+    recorder->file = H5Fcreate(recorder->part, recorder->force ? H5F_ACC_TRUNC : H5F_ACC_EXCL, H5P_DEFAULT, access);
     H5Pclose(access);
     return recorder->file < 0 ? cannot_write(recorder) : KW_OK;
 }
@@ -125,9 +124,9 @@ const char *kw_recorder_part(const kw_recorder *recorder) { return recorder->par
 
 /* ---- what is known before the run ---- */
 
-#define KW_PUT(call)                                                                                         \
-    do {                                                                                                     \
-        if ((call) < 0) return -1;                                                                           \
+#define KW_PUT(call)                                                                                                   \
+    do {                                                                                                               \
+        if ((call) < 0) return -1;                                                                                     \
     } while (0)
 
 static herr_t put_root(const kw_recorder *recorder, const kw_recorder_info *info)
@@ -325,8 +324,7 @@ static kw_status write_block(kw_recorder *recorder)
     hid_t space = H5Dget_space(recorder->p), memory = H5Screate_simple(2, held, NULL);
     herr_t result = H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, size, NULL);
     if (result >= 0) result = H5Sselect_hyperslab(memory, H5S_SELECT_SET, zero, NULL, size, NULL);
-    if (result >= 0)
-        result = H5Dwrite(recorder->p, real_type(recorder), memory, space, H5P_DEFAULT, recorder->block);
+    if (result >= 0) result = H5Dwrite(recorder->p, real_type(recorder), memory, space, H5P_DEFAULT, recorder->block);
     H5Sclose(memory);
     H5Sclose(space);
     if (result < 0) return cannot_write(recorder);

@@ -45,8 +45,9 @@ static const struct {
 static kw_status read_property(const kw_node *medium, const kw_grid *grid, int quantity, kw_map *map)
 {
     const char *key = property[quantity].key, *unit = property[quantity].unit;
-    KW_TRY(kw_node_require(medium, key, quantity == KW_QUANTITY_C0 ? "a number in m/s or { file; dataset; }"
-                                                                   : "a number in kg/m^3 or { file; dataset; }"));
+    KW_TRY(kw_node_require(medium, key,
+                           quantity == KW_QUANTITY_C0 ? "a number in m/s or { file; dataset; }"
+                                                      : "a number in kg/m^3 or { file; dataset; }"));
     map->where = kw_node_where(medium, key);
     if (!kw_node_is_group(medium, key)) return kw_node_real(medium, key, KW_POSITIVE(unit), false, &map->value);
     kw_node node;
@@ -109,7 +110,8 @@ kw_status kw_scene_p0(const kw_node *root, kw_problem *problem)
     kw_map *map = &problem->map[KW_QUANTITY_P0];
     kw_node p0, shape;
     int count;
-    KW_TRY(kw_node_require(root, "p0", "the initial pressure: a number in Pa, { shapes = ( ... ); } or { file; dataset; }"));
+    KW_TRY(kw_node_require(root, "p0",
+                           "the initial pressure: a number in Pa, { shapes = ( ... ); } or { file; dataset; }"));
     problem->has_p0 = true;
     map->where = kw_node_where(root, "p0");
     if (!kw_node_is_group(root, "p0")) return kw_node_real(root, "p0", pressure_rule(), false, &map->value);

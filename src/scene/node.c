@@ -59,12 +59,24 @@ static const char *show(const config_setting_t *setting, char *text, size_t size
 {
     switch (config_setting_type(setting)) {
     case CONFIG_TYPE_INT:
-    case CONFIG_TYPE_INT64: snprintf(text, size, "%lld", config_setting_get_int64(setting)); break;
-    case CONFIG_TYPE_FLOAT: snprintf(text, size, "%.9g", config_setting_get_float(setting)); break;
-    case CONFIG_TYPE_BOOL: snprintf(text, size, "%s", config_setting_get_bool(setting) ? "true" : "false"); break;
-    case CONFIG_TYPE_STRING: snprintf(text, size, "\"%.60s\"", config_setting_get_string(setting)); break;
-    case CONFIG_TYPE_GROUP: snprintf(text, size, "a group"); break;
-    default: snprintf(text, size, "a list of %d", config_setting_length(setting)); break;
+    case CONFIG_TYPE_INT64:
+        snprintf(text, size, "%lld", config_setting_get_int64(setting));
+        break;
+    case CONFIG_TYPE_FLOAT:
+        snprintf(text, size, "%.9g", config_setting_get_float(setting));
+        break;
+    case CONFIG_TYPE_BOOL:
+        snprintf(text, size, "%s", config_setting_get_bool(setting) ? "true" : "false");
+        break;
+    case CONFIG_TYPE_STRING:
+        snprintf(text, size, "\"%.60s\"", config_setting_get_string(setting));
+        break;
+    case CONFIG_TYPE_GROUP:
+        snprintf(text, size, "a group");
+        break;
+    default:
+        snprintf(text, size, "a list of %d", config_setting_length(setting));
+        break;
     }
     return text;
 }

@@ -15,10 +15,10 @@ static kw_status check_points(const kw_node *node, const char *key, const kw_gri
         for (int i = 0; i < 3; i++) {
             double index = kw_grid_index(grid, i, set->position[3 * row + i]);
             if (index >= -0.5 - 1e-9 && index < (double)grid->n[i] - 0.5 + 1e-9) continue;
-            return kw_node_fail(node, key, "point %lld is outside the grid along %c: %g m (index %.6g); allowed: %g to %g m",
-                                (long long)row, 'x' + i, set->position[3 * row + i], index,
-                                kw_grid_coordinate(grid, i, 0.0),
-                                kw_grid_coordinate(grid, i, (double)(grid->n[i] - 1)));
+            return kw_node_fail(
+                node, key, "point %lld is outside the grid along %c: %g m (index %.6g); allowed: %g to %g m",
+                (long long)row, 'x' + i, set->position[3 * row + i], index, kw_grid_coordinate(grid, i, 0.0),
+                kw_grid_coordinate(grid, i, (double)(grid->n[i] - 1)));
         }
     return KW_OK;
 }
@@ -99,7 +99,8 @@ static kw_status close_box(const kw_node *node, const kw_grid *grid, const doubl
         set->box.lo[i] = (int64_t)fmax(ceil(lo[i] - 1e-6), 0.0);
         set->box.hi[i] = (int64_t)fmin(floor(hi[i] + 1e-6) + 1.0, n);
         if (set->box.hi[i] <= set->box.lo[i])
-            return kw_node_fail(node, NULL, "holds no grid point along %c: indices %.6g to %.6g", 'x' + i, lo[i], hi[i]);
+            return kw_node_fail(node, NULL, "holds no grid point along %c: indices %.6g to %.6g", 'x' + i, lo[i],
+                                hi[i]);
     }
     set->count = kw_box_points(&set->box);
     return KW_OK;
@@ -196,8 +197,9 @@ kw_status kw_scene_sensors(const kw_node *root, kw_problem *problem)
     kw_node node;
     KW_TRY(kw_node_list(root, "sensors", &count));
     if (count == 0 && problem->record.p)
-        return kw_node_fail(root, "sensors", "missing or empty: record.quantities has \"p\", which is recorded at "
-                                             "sensors; add a set, or record only \"p_final\"");
+        return kw_node_fail(root, "sensors",
+                            "missing or empty: record.quantities has \"p\", which is recorded at "
+                            "sensors; add a set, or record only \"p_final\"");
     problem->sets = calloc((size_t)count + 1, sizeof *problem->sets);
     if (problem->sets == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for the scene");
     for (int i = 0; i < count; i++) {

@@ -19,7 +19,7 @@ typedef struct kw_reader {
     const char *at;
     int file, line;
     const struct kw_reader *parent; /* the including file */
-    bool string;                 /* no includes */
+    bool string;                    /* no includes */
 } kw_reader;
 
 static kw_status no_memory(void) { return kw_fail(KW_ERR_RESOURCE, "no memory for the scene"); }
@@ -83,7 +83,8 @@ static kw_status put_integer(kw_reader *reader, const char *token, size_t length
     bool hex = memchr(token, 'x', length) != NULL || memchr(token, 'X', length) != NULL;
     errno = 0;
     long long value = strtoll(token, NULL, hex ? 16 : 10);
-    if (errno == ERANGE) return fail_at(reader, "an integer beyond 64 bits; write it with a decimal point", token, length);
+    if (errno == ERANGE)
+        return fail_at(reader, "an integer beyond 64 bits; write it with a decimal point", token, length);
     KW_TRY(put(reader, token, length));
     bool wide = value > INT32_MAX || value < INT32_MIN;
     return wide && token[length - 1] != 'L' ? put(reader, "L", 1) : KW_OK;
@@ -171,7 +172,8 @@ static kw_status read_whole(const char *path, const char *from, char **data)
     *data = st.st_size <= MOST_BYTES ? malloc(size + 1) : NULL;
     size_t got = *data != NULL ? fread(*data, 1, size, file) : 0;
     fclose(file);
-    if (*data == NULL) return kw_fail(KW_ERR_SCENE, "%s\"%s\" is too large for a scene (%.0f bytes)", from, path, (double)size);
+    if (*data == NULL)
+        return kw_fail(KW_ERR_SCENE, "%s\"%s\" is too large for a scene (%.0f bytes)", from, path, (double)size);
     (*data)[got] = '\0';
     if (got != size || memchr(*data, '\0', got) != NULL) {
         free(*data);

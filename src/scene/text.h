@@ -18,7 +18,7 @@ typedef struct kw_text {
     int file_count;
     struct kw_text_line {
         int file, line;
-    } *line; /* origin of line i+1 of data */
+    } * line; /* origin of line i+1 of data */
     int line_count, line_room;
 } kw_text;
 

@@ -28,12 +28,18 @@ static bool copy_into(config_setting_t *parent, const char *name, const config_s
     config_setting_t *to = config_setting_add(parent, name, config_setting_type(from));
     if (to == NULL) return false;
     switch (config_setting_type(from)) {
-    case CONFIG_TYPE_INT: return config_setting_set_int(to, config_setting_get_int(from));
-    case CONFIG_TYPE_INT64: return config_setting_set_int64(to, config_setting_get_int64(from));
-    case CONFIG_TYPE_FLOAT: return config_setting_set_float(to, config_setting_get_float(from));
-    case CONFIG_TYPE_BOOL: return config_setting_set_bool(to, config_setting_get_bool(from));
-    case CONFIG_TYPE_STRING: return config_setting_set_string(to, config_setting_get_string(from));
-    default: break;
+    case CONFIG_TYPE_INT:
+        return config_setting_set_int(to, config_setting_get_int(from));
+    case CONFIG_TYPE_INT64:
+        return config_setting_set_int64(to, config_setting_get_int64(from));
+    case CONFIG_TYPE_FLOAT:
+        return config_setting_set_float(to, config_setting_get_float(from));
+    case CONFIG_TYPE_BOOL:
+        return config_setting_set_bool(to, config_setting_get_bool(from));
+    case CONFIG_TYPE_STRING:
+        return config_setting_set_string(to, config_setting_get_string(from));
+    default:
+        break;
     }
     for (int i = 0; i < config_setting_length(from); i++) {
         const config_setting_t *child = config_setting_get_elem(from, (unsigned)i);
@@ -63,7 +69,8 @@ static kw_status parse_error(const config_t *config, const kw_text *text)
         name_in_line(text, line, name, sizeof name);
         return kw_fail(KW_ERR_SCENE, "%s:%d: %s: this key is in its group twice; keep one", file, origin, name);
     }
-    return kw_fail(KW_ERR_SCENE, "%s:%d: %s (in libconfig's form a setting is `key = value;`: is a ; = or a closing "
+    return kw_fail(KW_ERR_SCENE,
+                   "%s:%d: %s (in libconfig's form a setting is `key = value;`: is a ; = or a closing "
                    "bracket missing here or just before?)",
                    file, origin, what != NULL ? what : "cannot be read");
 }
@@ -78,7 +85,8 @@ static kw_status parse(config_t *config, const kw_text *text)
 
 static kw_status bad_override(const char *name, const char *why)
 {
-    return kw_fail(KW_ERR_USAGE, "%s: %s; write --set key.path=value, as in --set time.cfl=0.2 or --set p0.shapes[0].radius=1e-3",
+    return kw_fail(KW_ERR_USAGE,
+                   "%s: %s; write --set key.path=value, as in --set time.cfl=0.2 or --set p0.shapes[0].radius=1e-3",
                    name, why);
 }
 
@@ -291,10 +299,17 @@ static void print_value(FILE *out, const config_setting_t *setting, int depth)
         fprintf(out, "%lld%s", value, value > INT32_MAX || value < INT32_MIN ? "L" : "");
         return;
     }
-    case CONFIG_TYPE_FLOAT: print_real(out, config_setting_get_float(setting)); return;
-    case CONFIG_TYPE_BOOL: fputs(config_setting_get_bool(setting) ? "true" : "false", out); return;
-    case CONFIG_TYPE_STRING: print_text(out, config_setting_get_string(setting)); return;
-    default: break;
+    case CONFIG_TYPE_FLOAT:
+        print_real(out, config_setting_get_float(setting));
+        return;
+    case CONFIG_TYPE_BOOL:
+        fputs(config_setting_get_bool(setting) ? "true" : "false", out);
+        return;
+    case CONFIG_TYPE_STRING:
+        print_text(out, config_setting_get_string(setting));
+        return;
+    default:
+        break;
     }
     fputs(group ? "{ " : "( ", out);
     for (int i = 0; i < count; i++) {

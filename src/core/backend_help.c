@@ -1,3 +1,4 @@
+/* What every backend needs beside its table. */
 #include "kwsim/backend.h"
 
 void kw_memory_add(kw_memory_plan *plan, const char *purpose, double bytes)
@@ -18,4 +19,13 @@ int64_t kw_ring_steps(int64_t sensors, kw_precision precision)
     int64_t row = sensors * (int64_t)kw_real_size(precision);
     int64_t steps = row > 0 ? limit / row : most;
     return steps < 1 ? 1 : steps > most ? most : steps;
+}
+
+kw_status kw_box_check(const kw_grid *grid, const kw_box *box)
+{
+    for (int i = 0; i < 3; i++)
+        if (box->lo[i] < 0 || box->hi[i] > grid->n[i] || box->lo[i] > box->hi[i])
+            return kw_fail(KW_ERR_RUN, "the box %lld ... %lld leaves the %c axis", (long long)box->lo[i],
+                           (long long)box->hi[i], 'x' + i);
+    return KW_OK;
 }

@@ -1,0 +1,367 @@
+#include "kernels.h"
+
+#include "check.h"
+
+namespace
+{
+
+const int THREADS = 256;
+
+/* ---- where a thread is ---- */
+
+__host__ __device__ constexpr int slot_of(int dims, int a)
+{
+    return dims == 3 ? a : dims == 2 ? 2 * a : 2; /* KW_LINES, KW_ROWS, KW_COLUMNS */
+}
+
+struct place {
+    int x, y, z; /* line, row, bin */
+    int64_t i;   /* element */
+};
+
+__device__ inline bool find_place(const kw_device &d, int x, place *at)
+{
+    unsigned q = blockIdx.x * THREADS + threadIdx.x;
+    if (q >= d.plane) return false;
+    unsigned y = d.magic != 0 ? __umulhi(q, d.magic) >> d.shift : q >> d.shift;
+    at->x = x;
+    at->y = (int)y;
+    at->z = (int)(q - y * (unsigned)d.bins);
+    at->i = (int64_t)x * d.plane + q;
+    return true;
+}
+
+/* Every line index of this block's share: the grid's y cannot hold them all. */
+#define KW_FOR_LINES(x) for (int x = blockIdx.y; x < d.lines; x += gridDim.y)
+
+__device__ inline float2 operator*(float s, float2 v) { return make_float2(s * v.x, s * v.y); }
+__device__ inline float2 operator*(float2 a, float2 b) { return make_float2(a.x * b.x, a.y * b.y); }
+__device__ inline float2 operator+(float2 a, float2 b) { return make_float2(a.x + b.x, a.y + b.y); }
+__device__ inline float2 operator-(float2 a, float2 b) { return make_float2(a.x - b.x, a.y - b.y); }
+
+/* (re + i im) v */
+__device__ inline float2 turn(float re, float im, float2 v)
+{
+    return make_float2(re * v.x - im * v.y, re * v.y + im * v.x);
+}
+
+/* ---- spectra ---- */
+
+__device__ inline float kappa_at(const kw_device &d, const place &at)
+{
+    int x = min(at.x, d.lines - at.x), y = min(at.y, d.rows - at.y); /* |k| is even in every component */
+    return __ldg(&d.kappa[((int64_t)x * (d.rows / 2 + 1) + y) * d.bins + at.z]);
+}
+
+template <int DIMS> __device__ inline float2 gradient_at(const kw_device &d, const place &at, int a)
+{
+    const int slot = slot_of(DIMS, a);
+    return __ldg(&d.gradient[a][slot == KW_LINES ? at.x : slot == KW_ROWS ? at.y : at.z]);
+}
+
+template <int DIMS> __global__ void __launch_bounds__(THREADS) gradient(const kw_device d, bool begins_step)
+{
+    if (begins_step && blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) ++*d.step;
+    KW_FOR_LINES(x)
+    {
+        place at;
+        if (!find_place(d, x, &at)) return;
+        float2 p = d.spec[at.i];
+        float kappa = kappa_at(d, at);
+#pragma unroll
+        for (int a = 0; a < DIMS; a++) {
+            float2 g = gradient_at<DIMS>(d, at, a);
+            d.work[a * d.elements + at.i] = turn(kappa * g.x, kappa * g.y, p);
+        }
+    }
+}
+
+template <int DIMS> __global__ void __launch_bounds__(THREADS) divergence(const kw_device d)
+{
+    KW_FOR_LINES(x)
+    {
+        place at;
+        if (!find_place(d, x, &at)) return;
+        float2 u[DIMS];
+#pragma unroll
+        for (int a = 0; a < DIMS; a++) u[a] = d.work[a * d.elements + at.i];
+        float kappa = kappa_at(d, at);
+#pragma unroll
+        for (int a = 0; a < DIMS; a++) {
+            float2 g = gradient_at<DIMS>(d, at, a);
+            d.work[a * d.elements + at.i] = turn(-kappa * g.x, kappa * g.y, u[a]); /* M = -conj P */
+        }
+    }
+}
+
+/* ---- real fields ---- */
+
+/* The factors of two neighbouring columns; tables of columns are padded to a whole number of pairs. */
+template <int DIMS> __device__ inline float2 damping_at(const float *const table[3], const place &at, int a)
+{
+    const int slot = slot_of(DIMS, a);
+    if (slot == KW_COLUMNS) return __ldg(reinterpret_cast<const float2 *>(table[a]) + at.z);
+    float e = __ldg(&table[a][slot == KW_LINES ? at.x : at.y]);
+    return make_float2(e, e);
+}
+
+/* dt/rho0_i, rho0_i the mean of a point and its neighbour along axis a; the last point's is its own. */
+template <int DIMS> __device__ inline float2 mobility_at(const kw_device &d, const place &at, int a, float2 here)
+{
+    const int slot = slot_of(DIMS, a);
+    float2 next = here;
+    if (slot == KW_LINES && at.x + 1 < d.lines) next = __ldg(&d.rho0[at.i + d.plane]);
+    if (slot == KW_ROWS && at.y + 1 < d.rows) next = __ldg(&d.rho0[at.i + d.bins]);
+    if (slot == KW_COLUMNS) {
+        bool second = 2 * at.z + 1 < d.columns, third = 2 * at.z + 2 < d.columns;
+        next.x = second ? here.y : here.x;
+        next.y = third ? __ldg(&d.rho0[at.i + 1]).x : here.y;
+    }
+    return make_float2(2 * d.dt / (here.x + next.x), 2 * d.dt / (here.y + next.y));
+}
+
+/* No field is kept in a pair of columns that is padding as a whole. */
+__device__ inline bool is_padding(const kw_device &d, const place &at) { return 2 * at.z >= d.columns; }
+
+template <int DIMS> __global__ void __launch_bounds__(THREADS) velocity(const kw_device d)
+{
+    KW_FOR_LINES(x)
+    {
+        place at;
+        if (!find_place(d, x, &at) || is_padding(d, at)) return;
+        float2 g[DIMS], u[DIMS];
+#pragma unroll
+        for (int a = 0; a < DIMS; a++) {
+            g[a] = d.work[a * d.elements + at.i];
+            u[a] = d.u[a * d.elements + at.i];
+        }
+        float c = d.dt / d.rho0_constant;
+        float2 rho0 = d.rho0 != nullptr ? __ldg(&d.rho0[at.i]) : make_float2(1, 1);
+#pragma unroll
+        for (int a = 0; a < DIMS; a++) {
+            float2 e = damping_at<DIMS>(d.pml_staggered, at, a);
+            float2 m = d.rho0 != nullptr ? mobility_at<DIMS>(d, at, a, rho0) : make_float2(c, c);
+            d.u[a * d.elements + at.i] = e * (e * u[a] - m * g[a]);
+        }
+    }
+}
+
+__device__ inline float2 c2_at(const kw_device &d, const place &at)
+{
+    return d.c2 != nullptr ? __ldg(&d.c2[at.i]) : make_float2(d.c2_constant, d.c2_constant);
+}
+
+template <int DIMS> __global__ void __launch_bounds__(THREADS) density(const kw_device d)
+{
+    KW_FOR_LINES(x)
+    {
+        place at;
+        if (!find_place(d, x, &at) || is_padding(d, at)) return;
+        float2 g[DIMS], rho[DIMS], sum = make_float2(0, 0);
+#pragma unroll
+        for (int a = 0; a < DIMS; a++) {
+            g[a] = d.work[a * d.elements + at.i];
+            rho[a] = d.rho[a * d.elements + at.i];
+        }
+        float c = d.dt * d.rho0_constant;
+        float2 m = d.rho0 != nullptr ? d.dt * __ldg(&d.rho0[at.i]) : make_float2(c, c);
+        float2 c2 = c2_at(d, at);
+#pragma unroll
+        for (int a = 0; a < DIMS; a++) {
+            float2 e = damping_at<DIMS>(d.pml, at, a);
+            rho[a] = e * (e * rho[a] - m * g[a]);
+            d.rho[a * d.elements + at.i] = rho[a];
+            sum = sum + rho[a];
+        }
+        d.p[at.i] = c2 * sum;
+    }
+}
+
+template <int DIMS> __global__ void __launch_bounds__(THREADS) pressure(const kw_device d)
+{
+    KW_FOR_LINES(x)
+    {
+        place at;
+        if (!find_place(d, x, &at) || is_padding(d, at)) return;
+        float2 sum = make_float2(0, 0);
+#pragma unroll
+        for (int a = 0; a < DIMS; a++) sum = sum + d.rho[a * d.elements + at.i];
+        d.p[at.i] = c2_at(d, at) * sum;
+    }
+}
+
+template <int DIMS> __global__ void __launch_bounds__(THREADS) start(const kw_device d)
+{
+    KW_FOR_LINES(x)
+    {
+        place at;
+        if (!find_place(d, x, &at) || is_padding(d, at)) return;
+        float2 p = d.p[at.i], c2 = c2_at(d, at);
+        float2 share = make_float2(p.x / (DIMS * c2.x), p.y / (DIMS * c2.y));
+        float c = d.dt / d.rho0_constant;
+        float2 rho0 = d.rho0 != nullptr ? __ldg(&d.rho0[at.i]) : make_float2(1, 1);
+#pragma unroll
+        for (int a = 0; a < DIMS; a++) {
+            float2 m = d.rho0 != nullptr ? mobility_at<DIMS>(d, at, a, rho0) : make_float2(c, c);
+            d.u[a * d.elements + at.i] = 0.5f * (m * d.work[a * d.elements + at.i]);
+            d.rho[a * d.elements + at.i] = share;
+        }
+    }
+}
+
+__global__ void square(const kw_device d, float2 *field)
+{
+    KW_FOR_LINES(x)
+    {
+        place at;
+        if (!find_place(d, x, &at)) return;
+        field[at.i] = field[at.i] * field[at.i];
+    }
+}
+
+__global__ void record(const kw_device d)
+{
+    long long sample = *d.step - d.from_step;
+    if (sample < 0) return;
+    float *row = d.ring + sample % d.ring_steps * d.sensors;
+    const float *p = reinterpret_cast<const float *>(d.p);
+    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < d.sensors;
+         i += (long long)gridDim.x * blockDim.x)
+        row[i] = p[d.sensor[i]];
+}
+
+/* ---- looking at p ---- */
+
+/* Without their sign, the bits of IEEE numbers order like the numbers; infinities and NaN lie above all. The first of
+ * equals wins, so the answer does not depend on the order of the blocks. */
+struct extreme {
+    unsigned long long bits, offset;
+};
+
+__device__ inline extreme better(extreme a, extreme b)
+{
+    bool second = b.bits > a.bits || (b.bits == a.bits && b.offset < a.offset);
+    return second ? b : a;
+}
+
+__device__ inline void reduce_block(extreme mine, unsigned long long *result)
+{
+    __shared__ extreme all[THREADS];
+    all[threadIdx.x] = mine;
+    __syncthreads();
+    for (int half = THREADS / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half) all[threadIdx.x] = better(all[threadIdx.x], all[threadIdx.x + half]);
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) {
+        result[0] = all[0].bits;
+        result[1] = all[0].offset;
+    }
+}
+
+__global__ void __launch_bounds__(THREADS) look_blocks(const kw_device d, unsigned long long *partial)
+{
+    extreme mine = {0, ~0ull};
+    const float *p = reinterpret_cast<const float *>(d.p);
+    int64_t rows = (int64_t)d.lines * d.rows;
+    for (int64_t row = blockIdx.x; row < rows; row += gridDim.x)
+        for (int z = threadIdx.x; z < d.columns; z += THREADS) {
+            unsigned bits = __float_as_uint(p[row * 2 * d.bins + z]) & 0x7fffffffu;
+            mine = better(mine, {bits, (unsigned long long)(row * d.columns + z)});
+        }
+    reduce_block(mine, partial + 2 * blockIdx.x);
+}
+
+__global__ void __launch_bounds__(THREADS)
+    look_last(const unsigned long long *partial, int blocks, unsigned long long *result)
+{
+    extreme mine = {0, ~0ull};
+    for (int i = threadIdx.x; i < blocks; i += THREADS) mine = better(mine, {partial[2 * i], partial[2 * i + 1]});
+    reduce_block(mine, result);
+}
+
+/* ---- launching ---- */
+
+dim3 blocks_of(const kw_device *d)
+{
+    return dim3((d->plane + THREADS - 1) / THREADS, d->lines < 65535 ? d->lines : 65535, 1);
+}
+
+kw_status launched(const char *doing)
+{
+    KW_CUDA(cudaGetLastError(), doing);
+    return KW_OK;
+}
+
+} // namespace
+
+/* Launches the kernel of the problem's number of dimensions. */
+#define KW_LAUNCH(kernel, ...)                                                                                         \
+    do {                                                                                                               \
+        dim3 blocks = blocks_of(device);                                                                               \
+        if (device->dims == 3)                                                                                         \
+            kernel<3><<<blocks, THREADS, 0, stream>>>(__VA_ARGS__);                                                    \
+        else if (device->dims == 2)                                                                                    \
+            kernel<2><<<blocks, THREADS, 0, stream>>>(__VA_ARGS__);                                                    \
+        else                                                                                                           \
+            kernel<1><<<blocks, THREADS, 0, stream>>>(__VA_ARGS__);                                                    \
+        return launched(#kernel);                                                                                      \
+    } while (0)
+
+void kw_device_shape(kw_device *device, const kw_slots *slots)
+{
+    device->dims = slots->dims;
+    device->lines = (int)slots->n[KW_LINES];
+    device->rows = (int)slots->n[KW_ROWS];
+    device->columns = (int)slots->n[KW_COLUMNS];
+    device->bins = (int)slots->bins;
+    device->plane = (unsigned)(slots->n[KW_ROWS] * slots->bins);
+    device->elements = slots->n[KW_LINES] * slots->n[KW_ROWS] * slots->bins;
+    /* Division by a constant, exact for q < 2^31 (Granlund & Montgomery 1994): m = floor(2^(32+s)/b) + 1, 2^s < b. */
+    unsigned s = 0, b = (unsigned)device->bins;
+    while ((2u << s) < b) s++;
+    bool power = (b & (b - 1)) == 0;
+    device->magic = power ? 0 : (unsigned)(((1ull << (32 + s)) / b) + 1);
+    device->shift = power ? (b > 1 ? s + 1 : 0) : s;
+}
+
+kw_status kw_launch_gradient(const kw_device *device, bool begins_step, cudaStream_t stream)
+{
+    KW_LAUNCH(gradient, *device, begins_step);
+}
+
+kw_status kw_launch_velocity(const kw_device *device, cudaStream_t stream) { KW_LAUNCH(velocity, *device); }
+kw_status kw_launch_divergence(const kw_device *device, cudaStream_t stream) { KW_LAUNCH(divergence, *device); }
+kw_status kw_launch_density(const kw_device *device, cudaStream_t stream) { KW_LAUNCH(density, *device); }
+kw_status kw_launch_pressure(const kw_device *device, cudaStream_t stream) { KW_LAUNCH(pressure, *device); }
+kw_status kw_launch_start(const kw_device *device, cudaStream_t stream) { KW_LAUNCH(start, *device); }
+
+kw_status kw_launch_record(const kw_device *device, cudaStream_t stream)
+{
+    if (device->sensors == 0) return KW_OK;
+    long long blocks = (device->sensors + THREADS - 1) / THREADS;
+    record<<<(unsigned)(blocks < 4096 ? blocks : 4096), THREADS, 0, stream>>>(*device);
+    return launched("record");
+}
+
+kw_status kw_launch_square(const kw_device *device, float2 *field, cudaStream_t stream)
+{
+    square<<<blocks_of(device), THREADS, 0, stream>>>(*device, field);
+    return launched("square");
+}
+
+kw_status kw_launch_look(const kw_device *device, unsigned long long *partial, unsigned long long *result,
+                         cudaStream_t stream)
+{
+    int64_t rows = (int64_t)device->lines * device->rows;
+    int blocks = rows < KW_LOOK_BLOCKS ? (int)rows : (int)KW_LOOK_BLOCKS;
+    look_blocks<<<blocks, THREADS, 0, stream>>>(*device, partial);
+    look_last<<<1, THREADS, 0, stream>>>(partial, blocks, result);
+    return launched("look");
+}
+
+cudaError_t kw_kernels_usable(void)
+{
+    cudaFuncAttributes attributes;
+    return cudaFuncGetAttributes(&attributes, record);
+}

@@ -1,0 +1,338 @@
+/* Sizes, memory, tables and maps of a run on the GPU. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "kwsim/clock.h"
+#include "kwsim/tables.h"
+#include "sim.h"
+
+namespace
+{
+
+const size_t ALIGNMENT = 512;
+
+int64_t trace_count(const kw_problem *problem) { return problem->record.p ? kw_sensor_count(problem) : 0; }
+
+/* The arena's parts in bytes. */
+struct sizes {
+    double field, kappa, tables, ring, offsets, small;
+    int64_t ring_steps;
+};
+
+double table_floats(const kw_slots *slots, int a)
+{
+    double n = slots->slot[a] == KW_COLUMNS ? 2.0 * (double)slots->bins : (double)slots->n[slots->slot[a]];
+    double bins = slots->slot[a] == KW_COLUMNS ? (double)slots->bins : n;
+    return 2 * n + 2 * bins; /* two PML tables and a complex gradient */
+}
+
+sizes find_sizes(const kw_problem *problem, const kw_slots *slots)
+{
+    sizes s = {};
+    int64_t sensors = trace_count(problem);
+    double rows = (double)slots->n[KW_ROWS], lines = (double)slots->n[KW_LINES], bins = (double)slots->bins;
+    s.field = lines * rows * bins * sizeof(float2);
+    s.kappa = floor(lines / 2 + 1) * floor(rows / 2 + 1) * bins * sizeof(float);
+    for (int a = 0; a < slots->dims; a++) s.tables += table_floats(slots, a) * sizeof(float);
+    s.ring_steps = kw_ring_steps(sensors, KW_SINGLE);
+    s.ring = (double)sensors * (double)s.ring_steps * sizeof(float);
+    s.offsets = (double)sensors * sizeof(long long);
+    s.small = (2.0 * KW_LOOK_BLOCKS + 2.0 * KW_CHUNKS + 1) * 8 + 40.0 * ALIGNMENT;
+    return s;
+}
+
+int map_count(const kw_problem *problem)
+{
+    return !kw_map_is_constant(&problem->map[KW_QUANTITY_C0]) + !kw_map_is_constant(&problem->map[KW_QUANTITY_RHO0]);
+}
+
+/* ---- allocation ---- */
+
+/* For tests: the allocation of number fail_allocation is refused. */
+kw_status may_allocate(kw_sim *sim, const char *purpose)
+{
+    if (++sim->allocations != sim->fail_allocation) return KW_OK;
+    return kw_cuda_fail(cudaErrorMemoryAllocation, purpose);
+}
+
+/* The next piece of the arena. */
+template <typename T> void carve(kw_sim *sim, size_t *used, T **pointer, double count)
+{
+    *pointer = reinterpret_cast<T *>(sim->arena + *used);
+    *used += ((size_t)(count * sizeof(T)) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+void carve_all(kw_sim *sim, const sizes *s, float *tables[KW_TABLES], void **fft_work)
+{
+    kw_device *d = &sim->device;
+    size_t used = 0;
+    double elements = (double)d->elements, dims = d->dims;
+    float2 *c2 = nullptr, *rho0 = nullptr;
+    float *kappa;
+    carve(sim, &used, &d->p, elements);
+    carve(sim, &used, &d->u, dims * elements);
+    carve(sim, &used, &d->rho, dims * elements);
+    carve(sim, &used, &d->spec, elements);
+    carve(sim, &used, &d->work, dims * elements);
+    if (!kw_map_is_constant(&sim->problem->map[KW_QUANTITY_C0])) carve(sim, &used, &c2, elements);
+    if (!kw_map_is_constant(&sim->problem->map[KW_QUANTITY_RHO0])) carve(sim, &used, &rho0, elements);
+    carve(sim, &used, &kappa, s->kappa / sizeof(float));
+    d->c2 = c2;
+    d->rho0 = rho0;
+    d->kappa = kappa;
+    for (int a = 0; a < d->dims; a++) {
+        kw_slot slot = sim->slots.slot[a];
+        double n = slot == KW_COLUMNS ? 2.0 * d->bins : (double)sim->slots.n[slot];
+        double bins = slot == KW_COLUMNS ? (double)d->bins : n;
+        carve(sim, &used, &tables[3 * a], n);
+        carve(sim, &used, &tables[3 * a + 1], n);
+        carve(sim, &used, &tables[3 * a + 2], 2 * bins);
+        d->pml[a] = tables[3 * a];
+        d->pml_staggered[a] = tables[3 * a + 1];
+        d->gradient[a] = reinterpret_cast<float2 *>(tables[3 * a + 2]);
+    }
+    long long *offsets;
+    carve(sim, &used, &offsets, (double)d->sensors);
+    d->sensor = offsets;
+    carve(sim, &used, &d->ring, (double)d->sensors * (double)d->ring_steps);
+    carve(sim, &used, &d->step, 1);
+    carve(sim, &used, &sim->d_partial, 2 * KW_LOOK_BLOCKS);
+    for (int i = 0; i < KW_CHUNKS; i++) carve(sim, &used, &sim->chunk[i].d_look, 2);
+    *fft_work = sim->arena + used;
+}
+
+kw_status allocate(kw_sim *sim, const sizes *s, float *tables[KW_TABLES], void **fft_work)
+{
+    kw_memory_plan plan;
+    kw_cuda_plan(sim->problem, (double)sim->fft.work_bytes, &plan);
+    sim->arena_bytes = (size_t)plan.total;
+    KW_TRY(may_allocate(sim, "the fields"));
+    KW_CUDA(cudaMalloc(reinterpret_cast<void **>(&sim->arena), sim->arena_bytes), "the fields");
+    KW_CUDA(cudaMemsetAsync(sim->arena, 0, sim->arena_bytes, sim->compute), "clearing the fields");
+    sim->bytes = plan.total;
+    carve_all(sim, s, tables, fft_work);
+    KW_TRY(may_allocate(sim, "the traces"));
+    size_t ring = (size_t)s->ring + 64;
+    KW_CUDA(cudaMallocHost(reinterpret_cast<void **>(&sim->h_ring), ring), "the traces (pinned host memory)");
+    KW_TRY(may_allocate(sim, "looking at the field"));
+    KW_CUDA(cudaMallocHost(reinterpret_cast<void **>(&sim->h_looks), 2 * KW_CHUNKS * sizeof *sim->h_looks),
+            "looking at the field");
+    for (int i = 0; i < KW_CHUNKS; i++) sim->chunk[i].h_look = sim->h_looks + 2 * i;
+    return KW_OK;
+}
+
+kw_status make_streams(kw_sim *sim)
+{
+    KW_TRY(may_allocate(sim, "a stream"));
+    KW_CUDA(cudaStreamCreateWithFlags(&sim->compute, cudaStreamNonBlocking), "a stream");
+    KW_TRY(may_allocate(sim, "a stream"));
+    KW_CUDA(cudaStreamCreateWithFlags(&sim->copy, cudaStreamNonBlocking), "a stream");
+    for (kw_chunk &chunk : sim->chunk) {
+        KW_TRY(may_allocate(sim, "an event"));
+        KW_CUDA(cudaEventCreate(&chunk.begin), "an event");
+        KW_CUDA(cudaEventCreate(&chunk.computed), "an event");
+        KW_CUDA(cudaEventCreateWithFlags(&chunk.done, cudaEventDisableTiming), "an event");
+    }
+    return KW_OK;
+}
+
+/* ---- tables ---- */
+
+/* A host array that goes to the device and away. */
+struct host_floats {
+    float *data;
+    explicit host_floats(size_t count) : data(static_cast<float *>(calloc(count + 1, sizeof(float)))) {}
+    ~host_floats() { free(data); }
+    host_floats(const host_floats &) = delete;
+};
+
+kw_status no_host_memory() { return kw_fail(KW_ERR_RESOURCE, "no host memory for tables"); }
+
+kw_status upload_table(kw_sim *sim, const double *values, int64_t count, float *device)
+{
+    host_floats narrow((size_t)count);
+    if (narrow.data == nullptr) return no_host_memory();
+    for (int64_t i = 0; i < count; i++) narrow.data[i] = (float)values[i];
+    KW_CUDA(cudaMemcpyAsync(device, narrow.data, (size_t)count * sizeof(float), cudaMemcpyHostToDevice, sim->compute),
+            "uploading tables");
+    KW_CUDA(cudaStreamSynchronize(sim->compute), "uploading tables");
+    return KW_OK;
+}
+
+kw_status fill_axis(kw_sim *sim, int a, float *const tables[KW_TABLES], double *work)
+{
+    int64_t n = sim->slots.n[sim->slots.slot[a]];
+    int64_t bins = sim->slots.slot[a] == KW_COLUMNS ? sim->slots.bins : n;
+    for (int staggered = 0; staggered < 2; staggered++) {
+        kw_table_pml(sim->problem, sim->slots.axis[a], staggered != 0, work);
+        KW_TRY(upload_table(sim, work, n, tables[3 * a + staggered]));
+    }
+    kw_table_gradient(&sim->problem->grid, sim->slots.axis[a], bins, work);
+    return upload_table(sim, work, 2 * bins, tables[3 * a + 2]);
+}
+
+kw_status fill_kappa(kw_sim *sim, double *const k2[3])
+{
+    int64_t lines = sim->device.lines / 2 + 1, rows = sim->device.rows / 2 + 1, bins = sim->device.bins;
+    double scale = 1.0 / (double)kw_grid_points(&sim->problem->grid);
+    host_floats kappa((size_t)(lines * rows * bins));
+    if (kappa.data == nullptr) return no_host_memory();
+#pragma omp parallel for schedule(static)
+    for (int64_t x = 0; x < lines; x++)
+        for (int64_t y = 0; y < rows; y++)
+            for (int64_t z = 0; z < bins; z++) {
+                double sum = k2[KW_LINES][x] + k2[KW_ROWS][y] + k2[KW_COLUMNS][z];
+                kappa.data[(x * rows + y) * bins + z] =
+                    (float)(scale * kw_kappa(sim->problem->c_ref, sim->problem->time.dt, sum));
+            }
+    KW_CUDA(cudaMemcpyAsync(const_cast<float *>(sim->device.kappa), kappa.data,
+                            (size_t)(lines * rows * bins) * sizeof(float), cudaMemcpyHostToDevice, sim->compute),
+            "uploading tables");
+    KW_CUDA(cudaStreamSynchronize(sim->compute), "uploading tables");
+    return KW_OK;
+}
+
+kw_status fill_tables(kw_sim *sim, float *const tables[KW_TABLES])
+{
+    const int64_t *n = sim->slots.n;
+    int64_t total = n[0] + n[1] + n[2];
+    double *memory = static_cast<double *>(calloc((size_t)(3 * total + 6), sizeof(double)));
+    if (memory == nullptr) return no_host_memory();
+    double *k2[3] = {memory, memory + n[0], memory + n[0] + n[1]};
+    kw_status status = KW_OK;
+    for (int a = 0; a < sim->slots.dims && status == KW_OK; a++) {
+        kw_slot slot = sim->slots.slot[a];
+        kw_table_k2(&sim->problem->grid, sim->slots.axis[a], n[slot], k2[slot]);
+        status = fill_axis(sim, a, tables, memory + total);
+    }
+    if (status == KW_OK) status = fill_kappa(sim, k2);
+    free(memory);
+    return status;
+}
+
+/* ---- voxels ---- */
+
+/* Uploads dense planes of the user's grid: whole rows of columns, in order. */
+kw_status upload_rows(kw_sim *sim, const float *values, int64_t first_row, int64_t rows, float2 *field)
+{
+    size_t width = (size_t)sim->device.columns * sizeof(float), pitch = (size_t)sim->device.bins * sizeof(float2);
+    KW_CUDA(cudaMemcpy2DAsync(field + first_row * sim->device.bins, pitch, values, width, width, (size_t)rows,
+                              cudaMemcpyHostToDevice, sim->compute),
+            "uploading a map");
+    KW_CUDA(cudaStreamSynchronize(sim->compute), "uploading a map");
+    return KW_OK;
+}
+
+kw_status fill_field(kw_sim *sim, const kw_field_source *source, kw_quantity quantity, float2 *field)
+{
+    const kw_grid *grid = &sim->problem->grid;
+    int64_t plane = grid->n[1] * grid->n[2], columns = sim->device.columns;
+    int64_t planes = (INT64_C(8) << 20) / plane;
+    planes = planes < 1 ? 1 : planes > grid->n[0] ? grid->n[0] : planes;
+    /* where x is the only active axis its points are columns: all of them at once */
+    if (plane < columns) planes = grid->n[0];
+    host_floats slab((size_t)(planes * plane));
+    if (slab.data == nullptr) return no_host_memory();
+    for (int64_t x0 = 0; x0 < grid->n[0]; x0 += planes) {
+        int64_t nx = x0 + planes < grid->n[0] ? planes : grid->n[0] - x0;
+        KW_TRY(source->read(source->self, quantity, x0, nx, KW_SINGLE, slab.data));
+        KW_TRY(upload_rows(sim, slab.data, x0 * plane / columns, nx * plane / columns, field));
+    }
+    return KW_OK;
+}
+
+kw_status fill_medium(kw_sim *sim, const kw_field_source *source)
+{
+    const kw_map *c0 = &sim->problem->map[KW_QUANTITY_C0], *rho0 = &sim->problem->map[KW_QUANTITY_RHO0];
+    kw_device *d = &sim->device;
+    d->c2_constant = (float)(c0->min * c0->min);
+    d->rho0_constant = (float)rho0->min;
+    d->dt = (float)sim->problem->time.dt;
+    if (d->rho0 != nullptr) KW_TRY(fill_field(sim, source, KW_QUANTITY_RHO0, const_cast<float2 *>(d->rho0)));
+    if (d->c2 == nullptr) return KW_OK;
+    KW_TRY(fill_field(sim, source, KW_QUANTITY_C0, const_cast<float2 *>(d->c2)));
+    return kw_launch_square(d, const_cast<float2 *>(d->c2), sim->compute);
+}
+
+kw_status fill_sensors(kw_sim *sim)
+{
+    const kw_device *d = &sim->device;
+    if (d->sensors == 0) return KW_OK;
+    long long *offset = static_cast<long long *>(malloc((size_t)d->sensors * sizeof *offset));
+    if (offset == nullptr) return no_host_memory();
+    for (int64_t i = 0; i < d->sensors; i++) {
+        kw_sensor_place place = kw_sensor_locate(sim->problem, i);
+        int64_t dense = kw_grid_offset(&sim->problem->grid, place.index);
+        offset[i] = dense / d->columns * 2 * d->bins + dense % d->columns;
+    }
+    cudaError_t error = cudaMemcpy(const_cast<long long *>(d->sensor), offset, (size_t)d->sensors * sizeof *offset,
+                                   cudaMemcpyHostToDevice);
+    free(offset);
+    KW_CUDA(error, "uploading the sensors");
+    return KW_OK;
+}
+
+/* The step as a graph: one launch instead of one per kernel. */
+kw_status capture_step(kw_sim *sim)
+{
+    cudaGraph_t graph = nullptr;
+    KW_TRY(may_allocate(sim, "the step's graph"));
+    KW_CUDA(cudaStreamBeginCapture(sim->compute, cudaStreamCaptureModeThreadLocal), "preparing the step");
+    kw_status status = kw_enqueue_step(sim);
+    cudaError_t error = cudaStreamEndCapture(sim->compute, &graph);
+    if (status == KW_OK && error == cudaSuccess) error = cudaGraphInstantiate(&sim->step_graph, graph, 0);
+    if (graph != nullptr) cudaGraphDestroy(graph);
+    if (status != KW_OK) return status;
+    KW_CUDA(error, "preparing the step");
+    return KW_OK;
+}
+
+} // namespace
+
+void kw_cuda_plan(const kw_problem *problem, double fft_bytes, kw_memory_plan *plan)
+{
+    kw_slots slots = kw_slots_make(&problem->grid);
+    sizes s = find_sizes(problem, &slots);
+    *plan = {};
+    plan->ring_steps = s.ring_steps;
+    kw_memory_add(plan, "pressure, velocity, density", s.field * (1 + 2 * slots.dims));
+    kw_memory_add(plan, "spectra", s.field * (1 + slots.dims));
+    kw_memory_add(plan, "FFT work area", fft_bytes);
+    kw_memory_add(plan, "medium maps", s.field * map_count(problem));
+    kw_memory_add(plan, "k-space tables", s.kappa + s.tables);
+    kw_memory_add(plan, "traces", s.ring + s.offsets);
+    kw_memory_add(plan, "alignment", s.small);
+}
+
+kw_status kw_cuda_build(kw_sim *sim, const kw_field_source *source)
+{
+    const kw_problem *problem = sim->problem;
+    float *tables[KW_TABLES];
+    void *fft_work;
+    sim->slots = kw_slots_make(&problem->grid);
+    kw_device_shape(&sim->device, &sim->slots);
+    sizes s = find_sizes(problem, &sim->slots);
+    sim->device.sensors = trace_count(problem);
+    sim->device.ring_steps = s.ring_steps;
+    sim->device.from_step = problem->record.from_step;
+    KW_TRY(make_streams(sim));
+    double start = kw_clock_seconds();
+    KW_TRY(may_allocate(sim, "planning the transforms"));
+    KW_TRY(kw_fft_make(&sim->fft, &sim->slots, sim->compute));
+    sim->plan_seconds = kw_clock_seconds() - start;
+    KW_TRY(allocate(sim, &s, tables, &fft_work));
+    KW_TRY(kw_fft_set_work(&sim->fft, fft_work));
+    KW_TRY(fill_tables(sim, tables));
+    KW_TRY(fill_medium(sim, source));
+    KW_TRY(fill_sensors(sim));
+    long long first = problem->has_p0 ? 0 : -1; /* the step before the first that runs */
+    KW_CUDA(cudaMemcpy(sim->device.step, &first, sizeof first, cudaMemcpyHostToDevice), "uploading tables");
+    if (problem->has_p0) {
+        KW_TRY(fill_field(sim, source, KW_QUANTITY_P0, sim->device.p));
+        KW_TRY(kw_enqueue_start(sim));
+    }
+    KW_CUDA(cudaStreamSynchronize(sim->compute), "the initial state");
+    return capture_step(sim);
+}
