@@ -1,10 +1,11 @@
-/* ms per step of kwsim on the CPU against ten FFTW 3-D real transforms of the same size, in turn in one process.
+/* ms per step of one backend against ten 3-D real transforms of its library of the same size, in turn in one process.
  *
- *     step N [THREADS [single|double [homogeneous|maps]]]   -> one line of CSV, see the header it prints with no
- * argument
- */
-#include <fftw3.h>
-#include <omp.h>
+ *     step BACKEND PRECISION MEDIUM NX [NY NZ]     MEDIUM: homogeneous, c0, c0_rho0      -> one line of CSV
+ *     step                                         -> the header of the CSV
+ *
+ * p is recorded at 64 points on every step. Times are medians of rounds; the first call is reported apart. "effective"
+ * bytes are those of the scheme with whole-field transforms: 60 U for ten transforms (three passes, read and write), 29
+ * U for the updates, 2 or 4 U for maps; U is one field. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +13,25 @@
 #include "kwsim/backend.h"
 #include "kwsim/clock.h"
 #include "kwsim/machine.h"
+#include "yardstick.h"
 
-enum { ROUNDS = 7 };
+enum { ROUNDS = 9, SENSORS = 64 };
+
+typedef struct bench {
+    const kw_backend *backend;
+    const kw_yardstick_table *yardstick;
+    kw_options options;
+    kw_problem problem;
+    const char *medium;
+    kw_sim *sim;
+    void *samples;
+} bench;
 
 static kw_status read_voxels(void *self, kw_quantity quantity, int64_t x0, int64_t nx, kw_precision precision,
                              void *dst)
 {
-    const kw_grid *grid = self;
     static const double base[KW_QUANTITY_COUNT] = {1500, 1000, 0}, wave[KW_QUANTITY_COUNT] = {100, 100, 1};
+    const kw_grid *grid = self;
     int64_t plane = grid->n[1] * grid->n[2];
     for (int64_t i = 0; i < nx * plane; i++) {
         double value = base[quantity] + wave[quantity] * (double)((x0 * plane + i) * 7919 % 101) / 101.0;
@@ -37,138 +49,119 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static double median(double *value)
+static double median(const double *value)
 {
-    qsort(value, ROUNDS, sizeof *value, compare);
-    return value[ROUNDS / 2];
+    double sorted[ROUNDS];
+    memcpy(sorted, value, sizeof sorted);
+    qsort(sorted, ROUNDS, sizeof *sorted, compare);
+    return sorted[ROUNDS / 2];
 }
 
-static kw_problem make_problem(int64_t n, bool maps)
+static void fill_problem(kw_problem *problem, const int n[3], const char *medium)
 {
-    kw_problem problem = {.grid = {{n, n, n}, {1e-4, 1e-4, 1e-4}}, .has_p0 = true, .cpu_wisdom = true};
-    for (int q = 0; q < KW_QUANTITY_COUNT; q++) {
-        problem.map[q].min = q == 0 ? 1500 : q == 1 ? 1000 : 0;
-        problem.map[q].max = problem.map[q].min;
-        if (q < KW_QUANTITY_P0 && !maps) continue;
-        problem.map[q].max += 100;
-        problem.map[q].file = strdup("in memory");
-    }
-    problem.time.asked_cfl = 0.3;
-    problem.time.asked_steps = 1 << 20;
+    static const double low[KW_QUANTITY_COUNT] = {1500, 1000, 0}, range[KW_QUANTITY_COUNT] = {100, 100, 1};
+    bool is_map[KW_QUANTITY_COUNT] = {strcmp(medium, "homogeneous") != 0, strcmp(medium, "c0_rho0") == 0, true};
+    *problem = (kw_problem){.has_p0 = true, .cpu_wisdom = true, .time = {.asked_cfl = 0.3, .asked_steps = 1 << 20}};
     for (int i = 0; i < 3; i++) {
-        problem.pml.size[i] = n >= 42 ? 20 : 0;
-        problem.pml.alpha[i] = 2;
+        problem->grid.n[i] = n[i];
+        problem->grid.h[i] = 1e-4;
+        problem->pml.size[i] = n[i] >= 42 ? 20 : 0;
+        problem->pml.alpha[i] = 2;
     }
-    problem.record.p = true;
-    problem.sets = calloc(1, sizeof *problem.sets);
-    problem.set_count = 1;
-    problem.sets[0] =
-        (kw_sensor_set){strdup("s"), KW_SENSOR_BOX, {{n / 2, n / 2, 0}, {n / 2 + 1, n / 2 + 1, n}}, n, NULL};
-    return problem;
+    for (int q = 0; q < KW_QUANTITY_COUNT; q++) {
+        kw_map *map = &problem->map[q];
+        map->value = map->min = low[q];
+        map->max = low[q] + (is_map[q] ? range[q] : 0);
+        if (is_map[q]) map->file = strdup("in memory");
+    }
+    problem->record.p = true;
+    problem->set_count = 1;
+    problem->sets = calloc(1, sizeof *problem->sets);
+    double *position = malloc(sizeof(double) * 3 * SENSORS);
+    for (int k = 0; k < 3 * SENSORS; k++)
+        position[k] = kw_grid_coordinate(&problem->grid, k % 3, (double)(k * 7919L % n[k % 3]));
+    problem->sets[0] = (kw_sensor_set){strdup("s"), KW_SENSOR_POINTS, {{0}, {0}}, SENSORS, position};
 }
 
-/* Ten transforms, five each way, in single or double precision. */
-typedef struct fft_yardstick {
-    fftw_plan forward, backward;
-    fftwf_plan forward_single, backward_single;
-    void *real, *spectrum;
-    size_t reals;
-} fft_yardstick;
-
-static void fill(const fft_yardstick *y)
+/* Seconds of one step, over `steps` of them in calls of at most ten, all finished. */
+static kw_status time_steps(bench *b, int64_t steps, double *seconds)
 {
-    for (size_t i = 0; i < y->reals; i++) {
-        if (y->forward != NULL)
-            ((double *)y->real)[i] = 1e-9 * (double)(i % 7);
-        else
-            ((float *)y->real)[i] = 1e-30f * (float)(i % 7);
-    }
-}
-
-static fft_yardstick make_yardstick(int n, bool is_double, int threads)
-{
-    fft_yardstick y = {0};
-    size_t reals = (size_t)n * n * n, bins = (size_t)n * n * (n / 2 + 1), size = is_double ? 8 : 4;
-    y.real = fftw_malloc(reals * size);
-    y.spectrum = fftw_malloc(bins * 2 * size);
-    y.reals = reals;
-    if (is_double) {
-        fftw_init_threads();
-        fftw_plan_with_nthreads(threads);
-        y.forward = fftw_plan_dft_r2c_3d(n, n, n, y.real, y.spectrum, FFTW_MEASURE);
-        y.backward = fftw_plan_dft_c2r_3d(n, n, n, y.spectrum, y.real, FFTW_MEASURE);
-    } else {
-        fftwf_init_threads();
-        fftwf_plan_with_nthreads(threads);
-        y.forward_single = fftwf_plan_dft_r2c_3d(n, n, n, y.real, y.spectrum, FFTW_MEASURE);
-        y.backward_single = fftwf_plan_dft_c2r_3d(n, n, n, y.spectrum, y.real, FFTW_MEASURE);
-    }
-    return y;
-}
-
-static double time_ten(const fft_yardstick *y)
-{
-    fill(y); /* values grow by N^3 each way there and back */
     double start = kw_clock_seconds();
-    for (int i = 0; i < 5; i++) {
-        if (y->forward != NULL) {
-            fftw_execute(y->forward);
-            fftw_execute(y->backward);
-        } else {
-            fftwf_execute(y->forward_single);
-            fftwf_execute(y->backward_single);
-        }
+    int64_t count;
+    kw_watch watch;
+    for (int64_t left = steps; left > 0; left -= 10) {
+        KW_TRY(b->backend->advance(b->sim, left < 10 ? left : 10));
+        KW_TRY(b->backend->read_traces(b->sim, false, b->samples, &count));
     }
-    double seconds = kw_clock_seconds() - start;
-    return seconds;
+    KW_TRY(b->backend->read_traces(b->sim, true, b->samples, &count));
+    KW_TRY(b->backend->watch(b->sim, true, &watch));
+    *seconds = (kw_clock_seconds() - start) / (double)steps;
+    if (!watch.finite) return kw_fail(KW_ERR_RUN, "the field is not finite");
+    return KW_OK;
 }
 
-static kw_status run(int n, kw_options options, bool maps)
+/* Steps of a round: about a quarter of a second, at most two of the ring's fill a call apart. */
+static int64_t round_steps(double step_seconds)
 {
-    const kw_backend *backend = kw_backend_find("cpu");
-    kw_problem problem = make_problem(n, maps);
-    kw_field_source source = {&problem.grid, read_voxels};
-    kw_sim *sim;
+    double steps = 0.25 / step_seconds;
+    return steps < 1 ? 1 : steps > 400 ? 400 : (int64_t)steps;
+}
+
+static kw_status run(bench *b)
+{
+    double step[ROUNDS], ten[ROUNDS], ratio[ROUNDS], graph[ROUNDS], first, warm;
+    const kw_grid *grid = &b->problem.grid;
+    const int n[3] = {(int)grid->n[0], (int)grid->n[1], (int)grid->n[2]};
+    kw_field_source source = {&b->problem.grid, read_voxels};
     kw_stats stats;
-    double step[ROUNDS], ten[ROUNDS], ratio[ROUNDS];
-    size_t row = (size_t)n * kw_real_size(options.precision);
-    void *samples = malloc(64 * row);
-    int64_t count;
-    KW_TRY(kw_problem_resolve(&problem));
-    KW_TRY(backend->create(&problem, &options, &source, &sim));
-    fft_yardstick y = make_yardstick(n, options.precision == KW_DOUBLE, options.threads);
-    int steps = n <= 64 ? 40 : n <= 128 ? 10 : 3;
-    for (int i = -1; i < ROUNDS; i++) { /* the first round warms up */
-        double start = kw_clock_seconds();
-        KW_TRY(backend->advance(sim, steps));
-        KW_TRY(backend->read_traces(sim, true, samples, &count));
-        double seconds = (kw_clock_seconds() - start) / steps, fft = time_ten(&y);
-        if (i < 0) continue;
-        step[i] = 1e3 * seconds;
-        ten[i] = 1e3 * fft;
-        ratio[i] = seconds / fft;
+    KW_TRY(kw_problem_resolve(&b->problem));
+    KW_TRY(b->backend->create(&b->problem, &b->options, &source, &b->sim));
+    KW_TRY(time_steps(b, 1, &first)); /* step 0 is p0 itself */
+    KW_TRY(time_steps(b, 1, &first));
+    KW_TRY(time_steps(b, 3, &warm));
+    kw_yardstick *y = b->yardstick->make(n, b->options.precision == KW_DOUBLE, b->options.threads);
+    if (y == NULL) return kw_fail(KW_ERR_RESOURCE, "the yardstick cannot be made");
+    int64_t steps = round_steps(warm);
+    for (int i = 0; i < ROUNDS; i++) {
+        KW_TRY(time_steps(b, steps, &step[i]));
+        ten[i] = b->yardstick->ten_seconds(y);
+        graph[i] = b->yardstick->ten_graph_seconds(y);
+        ratio[i] = step[i] / ten[i];
     }
-    backend->stats(sim, &stats);
-    double ms = median(step), fields = stats.bytes / ((double)n * n * n * (double)kw_real_size(options.precision));
-    printf("%d,%s,%s,%d,%.3f,%.3f,%.3f,%.1f,%.2f,%.3f\n", n, options.precision == KW_DOUBLE ? "double" : "single",
-           maps ? "maps" : "homogeneous", options.threads, ms, median(ten), median(ratio), 1e-3 * n * n * n / ms,
-           fields, stats.create_seconds);
-    backend->destroy(sim);
-    kw_problem_free(&problem);
-    free(samples);
+    b->backend->stats(b->sim, &stats);
+    double points = (double)kw_grid_points(grid), ms = 1e3 * median(step), copy = b->yardstick->copy_bandwidth(y);
+    double fields = strcmp(b->medium, "homogeneous") == 0 ? 89 : strcmp(b->medium, "c0") == 0 ? 90 : 93;
+    double rate = fields * points * (double)kw_real_size(b->options.precision) / (1e-3 * ms);
+    printf("%s,%s,%s,%d,%d,%d,%d,%.4f,%.4f,%.2f,%.1f,%.1f,%.3f,%.4f,%.3f,%.4f,%.3f,%.1f,%.2f,%.3f,%s\n",
+           b->backend->name, b->options.precision == KW_DOUBLE ? "double" : "single", b->medium, n[0], n[1], n[2],
+           b->options.threads, ms, 1e3 * first, 1e3 / ms, 1e-3 * points / ms, 1e-9 * rate, rate / copy,
+           1e3 * median(ten), median(ratio), 1e3 * median(graph), median(graph) > 0 ? ms / (1e3 * median(graph)) : 0.0,
+           1e-6 * stats.bytes, stats.bytes / points / (double)kw_real_size(b->options.precision), stats.create_seconds,
+           stats.plan_id);
+    b->yardstick->destroy(y);
+    b->backend->destroy(b->sim);
+    kw_problem_free(&b->problem);
+    free(b->samples);
     return KW_OK;
 }
 
 int main(int argc, char **argv)
 {
-    if (argc < 2) {
-        printf("n,precision,medium,threads,ms_per_step,ms_ten_transforms,ratio,Mvoxel_steps_per_s,memory_fields,setup_"
-               "s\n");
+    if (argc < 5) {
+        printf("backend,precision,medium,nx,ny,nz,threads,ms_per_step,first_ms,steps_per_s,Mvoxel_steps_per_s,"
+               "effective_GB_per_s,"
+               "share_of_copy,ten_ms,ratio,ten_graph_ms,ratio_graph,memory_MB,memory_fields,setup_s,plan\n");
         return 0;
     }
-    kw_options options = {.threads = argc > 2 ? atoi(argv[2]) : kw_machine_threads(),
-                          .precision = argc > 3 && strcmp(argv[3], "double") == 0 ? KW_DOUBLE : KW_SINGLE};
-    if (run(atoi(argv[1]), options, argc > 4 && strcmp(argv[4], "maps") == 0) == KW_OK) return 0;
-    fprintf(stderr, "step: %s\n", kw_error_message());
+    int n[3] = {atoi(argv[4]), argc > 6 ? atoi(argv[5]) : atoi(argv[4]), argc > 6 ? atoi(argv[6]) : atoi(argv[4])};
+    bench b = {.backend = kw_backend_find(argv[1]), .medium = argv[3]};
+    kw_device_info info;
+    b.yardstick = strcmp(argv[1], "cpu") == 0 ? &kw_cpu_yardstick : &kw_cuda_yardstick;
+    b.options = (kw_options){.threads = kw_machine_threads(),
+                             .precision = strcmp(argv[2], "double") == 0 ? KW_DOUBLE : KW_SINGLE};
+    b.samples = malloc(64 * SENSORS * sizeof(double));
+    fill_problem(&b.problem, n, argv[3]);
+    if (b.backend != NULL && b.backend->probe(&b.options, &info) == KW_OK && run(&b) == KW_OK) return 0;
+    fprintf(stderr, "step: %s\n", b.backend == NULL ? "there is no such backend" : kw_error_message());
     return 1;
 }

@@ -23,6 +23,20 @@ def run_program(arguments, cwd, timeout=300, environment=None):
     return SimpleNamespace(code=done.returncode, out=done.stdout.decode(), err=done.stderr.decode())
 
 
+def why_not_usable(backend):
+    """What --list-backends says against a backend; "" if it is usable here."""
+    out = run_program(["--list-backends"], ".").out
+    line = out.split("\n%s " % backend if not out.startswith(backend) else backend, 1)[1].splitlines()[1].strip()
+    return line[len("not usable: "):] if line.startswith("not usable") else ""
+
+
+def need(backend):
+    """Skips the test, with the reason, where the backend is not usable."""
+    reason = why_not_usable(backend)
+    if reason:
+        pytest.skip("backend %s: %s" % (backend, reason))
+
+
 def value_text(value):
     """A Python value in libconfig's form."""
     if isinstance(value, bool):
@@ -63,14 +77,14 @@ class Workshop:
         (self.folder / name).write_text(text)
         return name
 
-    def try_run(self, scene, *arguments, name="scene.cfg", **options):
+    def try_run(self, scene, *arguments, name="scene.cfg", backend="cpu", **options):
         """Runs the scene whatever comes of it."""
-        return run_program([self.write(scene, name), "--backend", "cpu", *arguments], self.folder, **options)
+        return run_program([self.write(scene, name), "--backend", backend, *arguments], self.folder, **options)
 
-    def run(self, scene, *arguments, output="out.h5", double=True, environment=None):
+    def run(self, scene, *arguments, output="out.h5", double=True, backend="cpu", environment=None):
         """Runs the scene, which must work; returns p [sensor][time], p_final if recorded, and the attributes."""
         precision = "double" if double else "single"
-        done = self.try_run(scene, "-o", output, "--force", "--precision", precision, *arguments,
+        done = self.try_run(scene, "-o", output, "--force", "--precision", precision, *arguments, backend=backend,
                             environment=environment)
         assert done.code == 0, done.err
         return read_output(self.folder / output, done)

@@ -5,7 +5,7 @@ import h5py
 import numpy as np
 import pytest
 
-from conftest import relative_error
+from conftest import need, relative_error
 
 REFERENCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "reference")
 CASES = ["p0_ball", "p0_anisotropic", "p0_prime_sizes", "p0_cfl_small_pml", "p0_pml_per_axis", "p0_speed",
@@ -41,8 +41,11 @@ def test_double_agrees_with_float64(shop, name):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_single_agrees_with_float64(shop, name):
-    result = shop.run(golden_scene(name), double=False)
+@pytest.mark.parametrize("backend", ["cpu", "cuda"])
+def test_single_agrees_with_float64(shop, backend, name):
+    need(backend)
+    result = shop.run(golden_scene(name), double=False, backend=backend)
+    assert result.attributes["backend"] == backend
     with h5py.File(os.path.join(REFERENCE, name + ".h5")) as file:
         assert result.p.dtype == np.float32
         assert relative_error(result.p, file["float64/p"]) < 5e-6

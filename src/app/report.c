@@ -113,6 +113,25 @@ static void print_machine(FILE *out, const kw_summary *summary)
     fprintf(out, "\n");
 }
 
+/* What the run would take on every backend. */
+static void print_every_memory(FILE *out, const kw_summary *summary)
+{
+    int count;
+    char need[40], have[40];
+    const kw_backend *const *all = kw_backends(&count);
+    for (int i = count - 1; i >= 0; i--) {
+        kw_device_info info;
+        kw_memory_plan plan;
+        fprintf(out, "memory on %-6s ", all[i]->name);
+        if (all[i]->probe(&summary->command->options, &info) != KW_OK ||
+            all[i]->estimate(summary->problem, &summary->command->options, &plan) != KW_OK)
+            fprintf(out, "not usable: %s\n", kw_error_message());
+        else
+            fprintf(out, "%s of %s free\n", kw_bytes_text(plan.total, need, sizeof need),
+                    kw_bytes_text(info.memory_free, have, sizeof have));
+    }
+}
+
 void kw_report_summary(const kw_summary *summary)
 {
     FILE *out = summary->command->dry_run ? stdout : stderr;
@@ -127,6 +146,7 @@ void kw_report_summary(const kw_summary *summary)
             (long long)kw_sensor_count(problem), (long long)problem->set_count, (long long)kw_sample_count(problem),
             (long long)problem->record.from_step);
     print_machine(out, summary);
+    if (summary->command->dry_run) print_every_memory(out, summary);
 }
 
 /* ---- progress ---- */

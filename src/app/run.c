@@ -54,6 +54,15 @@ typedef struct kw_running {
 
 /* ---- before the run ---- */
 
+static bool fits_on_cpu(const kw_running *run, const kw_backend *refused)
+{
+    const kw_backend *cpu = kw_backend_find("cpu");
+    kw_device_info info;
+    kw_memory_plan plan;
+    return refused != cpu && cpu->probe(&run->command->options, &info) == KW_OK &&
+           cpu->estimate(&run->problem, &run->command->options, &plan) == KW_OK && plan.total <= info.memory_free;
+}
+
 static kw_status refuse_memory(const kw_running *run, const kw_backend *backend)
 {
     char need[40], have[40], parts[600] = "", part[40];
@@ -63,9 +72,10 @@ static kw_status refuse_memory(const kw_running *run, const kw_backend *backend)
                          kw_bytes_text(plan->item[i].bytes, part, sizeof part));
     return kw_fail(KW_ERR_RESOURCE,
                    "the run needs %s on the backend %s, and %s are free (%s). What shrinks it: a thinner PML on a "
-                   "smaller grid, fewer sensors, a coarser grid or fewer maps",
+                   "smaller grid; fewer sensors, or record.from_step later; a coarser grid or fewer maps%s",
                    kw_bytes_text(plan->total, need, sizeof need), backend->name,
-                   kw_bytes_text(run->summary.device.memory_free, have, sizeof have), parts);
+                   kw_bytes_text(run->summary.device.memory_free, have, sizeof have), parts,
+                   fits_on_cpu(run, backend) ? ". It fits on the CPU: --backend cpu" : "");
 }
 
 static kw_status try_backend(kw_running *run, const kw_backend *backend)
