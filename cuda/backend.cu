@@ -147,6 +147,7 @@ kw_status create(const kw_problem *problem, const kw_options *options, const kw_
     sim->device_number = options->device;
     sim->fail_allocation = options->fail_allocation;
     sim->look.step = -1;
+    sim->look.finite = true;
     kw_status status = kw_cuda_build(sim, source);
     if (status != KW_OK) {
         destroy(sim);
