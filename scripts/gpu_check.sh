@@ -16,6 +16,7 @@ python=${KWSIM_PYTHON:-python3}
 "$python" -c 'import numpy, h5py, pytest' 2>/dev/null || python=/usr/bin/python3
 export KWSIM="$PWD/$build/kwsim" KWSIM_CACHE_DIR="$PWD/$build/test-cache"
 failed=0
+read -r -a KWSIM_BENCH_ARGS <<<"${KWSIM_BENCH_OPTIONS:-}"
 check() { printf '\n== %s\n' "$*"; "$@" || { failed=1; printf 'FAILED: %s\n' "$*"; }; }
 
 "$build/kwsim" --list-backends
@@ -36,4 +37,6 @@ if [ -x "$cuobjdump" ]; then
     printf '\n== no double in the machine code\n'
     if "$cuobjdump" -sass "$build/kwsim" | grep -E '\b(DADD|DMUL|DFMA|DSETP|DMNMX|F2F\.F64\.F32|I2F\.F64|MUFU\.RCP64H)\b'; then failed=1; fi
 fi
+printf "\n== benchmark\n"
+check "$python" benchmarks/compare.py --build "$build" --out "${KWSIM_OUT:-out}" "${KWSIM_BENCH_ARGS[@]}"
 exit $failed
