@@ -30,7 +30,7 @@ typedef struct bench {
 static kw_status read_voxels(void *self, kw_quantity quantity, int64_t x0, int64_t nx, kw_precision precision,
                              void *dst)
 {
-    static const double base[KW_QUANTITY_COUNT] = {1500, 1000, 0}, wave[KW_QUANTITY_COUNT] = {100, 100, 1};
+    static const double base[KW_QUANTITY_COUNT] = {1500, 1000, 0, 0, 0}, wave[KW_QUANTITY_COUNT] = {100, 100, 0, 0, 1};
     const kw_grid *grid = self;
     int64_t plane = grid->n[1] * grid->n[2];
     for (int64_t i = 0; i < nx * plane; i++) {
@@ -59,8 +59,9 @@ static double median(const double *value)
 
 static void fill_problem(kw_problem *problem, const int n[3], const char *medium)
 {
-    static const double low[KW_QUANTITY_COUNT] = {1500, 1000, 0}, range[KW_QUANTITY_COUNT] = {100, 100, 1};
-    bool is_map[KW_QUANTITY_COUNT] = {strcmp(medium, "homogeneous") != 0, strcmp(medium, "c0_rho0") == 0, true};
+    static const double low[KW_QUANTITY_COUNT] = {1500, 1000, 0, 0, 0}, range[KW_QUANTITY_COUNT] = {100, 100, 0, 0, 1};
+    bool is_map[KW_QUANTITY_COUNT] = {strcmp(medium, "homogeneous") != 0, strcmp(medium, "c0_rho0") == 0, false, false,
+                                      true};
     *problem = (kw_problem){.has_p0 = true, .cpu_wisdom = true, .time = {.asked_cfl = 0.3, .asked_steps = 1 << 20}};
     for (int i = 0; i < 3; i++) {
         problem->grid.n[i] = n[i];

@@ -87,9 +87,9 @@ static kw_status read_voxels(void *self, kw_quantity quantity, int64_t x0, int64
 static kw_problem make_problem(const test_recipe *recipe)
 {
     kw_problem problem = {.has_p0 = true, .cpu_wisdom = true, .time = {.asked_cfl = 0.3, .asked_steps = 1000}};
-    bool is_map[KW_QUANTITY_COUNT] = {recipe->c0_map, recipe->rho0_map, true};
-    double value[KW_QUANTITY_COUNT] = {1500.0, 1000.0, 0.0};
-    double range[KW_QUANTITY_COUNT][2] = {{1500, 1900}, {1000, 1600}, {-1, 1}};
+    bool is_map[KW_QUANTITY_COUNT] = {recipe->c0_map, recipe->rho0_map, false, false, true};
+    double value[KW_QUANTITY_COUNT] = {1500.0, 1000.0, 0.0, 0.0, 0.0};
+    double range[KW_QUANTITY_COUNT][2] = {{1500, 1900}, {1000, 1600}, {0, 0}, {0, 0}, {-1, 1}};
     memcpy(problem.grid.n, recipe->n, sizeof recipe->n);
     memcpy(problem.grid.h, recipe->h, sizeof recipe->h);
     for (int i = 0; i < 3; i++) {

@@ -111,7 +111,7 @@ WRONG = {
     "radius twice": ("radius = 4e-4;", "radius = 4e-4; radius_index = 4;", 3, ["radius_index: contradicts radius"]),
     "radius_index, uneven": ("spacing = 1e-4", "spacing = [1e-4, 2e-4, 1e-4]", 0, []),
     "region without value": ("density = 1000.0;", 'density = 1000.0; regions = ( { shape = "ball"; radius = 1e-3; } );',
-                             3, ["medium.regions[0]: must give sound_speed, density or both"]),
+                             3, ["medium.regions[0]: must give at least one of: sound_speed density"]),
     "null normal": ("density = 1000.0;", 'density = 1000.0; regions = ( { shape = "halfspace"; normal = [0, 0, 0]; '
                     'density = 2.0; } );', 3, ["medium.regions[0].normal: must not be [0, 0, 0]"]),
     "huge p0": ("value = 1.0", "value = 1e300", 3, ["p0.shapes[0].value: must be a number from -1e+30 to 1e+30 Pa"]),

@@ -39,9 +39,16 @@ typedef struct kw_map {
 /* True if the map is the same everywhere: a plain number, or found to be so by the scan. */
 bool kw_map_is_constant(const kw_map *map);
 
-typedef enum kw_quantity { KW_QUANTITY_C0, KW_QUANTITY_RHO0, KW_QUANTITY_P0, KW_QUANTITY_COUNT } kw_quantity;
+typedef enum kw_quantity {
+    KW_QUANTITY_C0,    /* sound speed, m/s */
+    KW_QUANTITY_RHO0,  /* density, kg/m^3 */
+    KW_QUANTITY_ALPHA, /* absorption coefficient, dB/(MHz^y cm) */
+    KW_QUANTITY_BONA,  /* nonlinearity parameter B/A */
+    KW_QUANTITY_P0,    /* initial pressure, Pa */
+    KW_QUANTITY_COUNT
+} kw_quantity;
 
-/* "sound speed", "density", "initial pressure". */
+/* "sound speed", "density", "absorption coefficient", "nonlinearity", "initial pressure". */
 const char *kw_quantity_name(kw_quantity quantity);
 
 typedef struct kw_pml {
@@ -60,6 +67,15 @@ typedef struct kw_time {
     double cfl;    /* dt max(c0) / min(h) */
     int64_t steps; /* Nt: steps n = 0 ... Nt-1 */
 } kw_time;
+
+/* Power-law absorption alpha omega^y and the dispersion that causality asks for (Treeby & Cox, J. Acoust. Soc. Am. 127
+ * (2010)). y = 2 is Stokes absorption, which has no dispersion and needs no transforms. */
+typedef struct kw_absorption {
+    bool on;
+    double power;     /* y in (0, 3); not 1 with dispersion */
+    bool attenuation; /* the absorbing term is on */
+    bool dispersion;  /* the dispersive term is on */
+} kw_absorption;
 
 typedef enum kw_sensor_kind { KW_SENSOR_POINTS, KW_SENSOR_BOX } kw_sensor_kind;
 
@@ -88,8 +104,10 @@ typedef struct kw_record {
 
 typedef struct kw_problem {
     kw_grid grid;
-    kw_map map[KW_QUANTITY_COUNT]; /* c0 in m/s, rho0 in kg/m^3, p0 in Pa */
+    kw_map map[KW_QUANTITY_COUNT];
     bool has_p0;
+    kw_absorption absorption;
+    bool nonlinear;     /* the terms in B/A and 2 S of the equations; off: linear acoustics */
     double asked_c_ref; /* m/s; 0: max c0 */
     double c_ref;       /* resolved */
     kw_pml pml;
@@ -105,6 +123,12 @@ typedef struct kw_problem {
 
 /* Frees what the problem owns and zeroes it; accepts a zeroed or half-filled problem. */
 void kw_problem_free(kw_problem *problem);
+
+/* True if the problem has that quantity at all: its map is meaningful. */
+bool kw_problem_has(const kw_problem *problem, kw_quantity quantity);
+
+/* True if the absorption needs transforms of its own: a power law that is not Stokes'. */
+bool kw_absorption_is_fractional(const kw_problem *problem);
 
 /* Number of recorded points over all sets. */
 int64_t kw_sensor_count(const kw_problem *problem);
@@ -128,6 +152,18 @@ kw_status kw_problem_resolve(kw_problem *problem);
  *     c_ref >= max c0: always;   else dt <= 2/(c_ref kmax) asin(c_ref/max c0)
  * Tabei, Mast & Waag, J. Acoust. Soc. Am. 111 (2002). With a density map it is a guide only. */
 double kw_stable_dt(const kw_problem *problem);
+
+/* How an absorbing run stands against the stability criterion (README, "Stability"): for all |k| on the grid
+ *     (max c0/c_ref)^2 sin^2(c_ref |k| dt/2) [1 - eta |k|^(y-1) - 2 tau |k|^(y-2)/dt] <= 1   and   1 - eta |k|^(y-1) >=
+ * 0 exact for a homogeneous medium; with maps the extremes of tau and eta are taken: on the safe side. */
+typedef struct kw_stability {
+    bool stable;
+    double first;  /* largest value of the first, to be <= 1 */
+    double second; /* smallest value of the second, to be >= 0 */
+} kw_stability;
+
+/* alpha_factor and dt_factor scale the problem's coefficient and time step: to find what would run. */
+kw_stability kw_absorbing_stability(const kw_problem *problem, double alpha_factor, double dt_factor);
 
 /* Highest frequency that the grid carries everywhere, in Hz: min c0 / (2 max h). */
 double kw_max_frequency(const kw_problem *problem);

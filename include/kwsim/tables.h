@@ -20,6 +20,19 @@ void kw_table_k2(const kw_grid *grid, int axis, int64_t count, double *k2);
 /* kappa = sin(a)/a, a = c_ref dt |k|/2, from the sum k2 of the axes' k^2. */
 double kw_kappa(double c_ref, double dt, double k2);
 
+/* |k|^exponent from the sum k2 of the axes' k^2, as the absorption's spectral operators have it: 0 at k = 0, but
+ * |k|^0 = 1 there too. */
+double kw_power_of_k(double k2, double exponent);
+
+/* alpha in Np/((rad/s)^y m) from dB/(MHz^y cm). */
+double kw_absorption_nepers(double alpha, double power);
+
+/* The factors of the absorbing and the dispersive term at a point of sound speed c0 and coefficient alpha, as switched
+ * on in the problem:
+ *     tau = -2 alpha_Np c0^(y-1),   eta = 2 alpha_Np c0^y tan(pi y/2)  (0 for y = 2)
+ * Treeby & Cox, J. Acoust. Soc. Am. 127 (2010). */
+void kw_absorption_factors(const kw_problem *problem, double c0, double alpha, double *tau, double *eta);
+
 /* PML factor exp(-sigma dt/2) of the n points of one axis; staggered: of the points + h/2.
  *   left  sigma = alpha (c_ref/h) ((x - L - 1)/(-L))^4     right  sigma = alpha (c_ref/h) (x/L)^4,  x = 1 ... L
  * and x + 1/2 when staggered. Tabei et al. (2002); Treeby & Cox, J. Biomed. Opt. 15 (2010). */

@@ -1,4 +1,4 @@
-#include "kwsim/problem.h"
+#include "kwsim/tables.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,8 +11,28 @@ bool kw_map_is_constant(const kw_map *map)
 
 const char *kw_quantity_name(kw_quantity quantity)
 {
-    static const char *const name[KW_QUANTITY_COUNT] = {"sound speed", "density", "initial pressure"};
+    static const char *const name[KW_QUANTITY_COUNT] = {"sound speed", "density", "absorption coefficient",
+                                                        "nonlinearity", "initial pressure"};
     return name[quantity];
+}
+
+bool kw_problem_has(const kw_problem *problem, kw_quantity quantity)
+{
+    switch (quantity) {
+    case KW_QUANTITY_ALPHA:
+        return problem->absorption.on;
+    case KW_QUANTITY_BONA:
+        return problem->nonlinear;
+    case KW_QUANTITY_P0:
+        return problem->has_p0;
+    default:
+        return true;
+    }
+}
+
+bool kw_absorption_is_fractional(const kw_problem *problem)
+{
+    return problem->absorption.on && problem->absorption.power != 2.0;
 }
 
 static void free_map(kw_map *map)
@@ -135,6 +155,32 @@ double kw_stable_dt(const kw_problem *problem)
     if (ratio >= 1.0) return INFINITY;
     double kmax = kw_grid_kmax(&problem->grid);
     return kmax > 0.0 ? 2.0 / (problem->c_ref * kmax) * asin(ratio) : INFINITY;
+}
+
+kw_stability kw_absorbing_stability(const kw_problem *problem, double alpha_factor, double dt_factor)
+{
+    enum { SAMPLES = 4096 };
+    const kw_map *c0 = &problem->map[KW_QUANTITY_C0], *alpha = &problem->map[KW_QUANTITY_ALPHA];
+    double dt = dt_factor * problem->time.dt, y = problem->absorption.power, c_ref = problem->c_ref;
+    double speed[2] = {c0->min, c0->max}, coefficient[2] = {alpha->min, alpha->max};
+    double tau_min = 0.0, eta_min = INFINITY, eta_max = -INFINITY;
+    for (int i = 0; i < 4; i++) { /* tau and eta are monotonic in c0 and alpha: the extremes lie at the corners */
+        double tau, eta;
+        kw_absorption_factors(problem, speed[i % 2], alpha_factor * coefficient[i / 2], &tau, &eta);
+        tau_min = fmin(tau_min, tau);
+        eta_min = fmin(eta_min, eta);
+        eta_max = fmax(eta_max, eta);
+    }
+    kw_stability result = {.stable = true, .first = 0.0, .second = 1.0};
+    double kmax = kw_grid_kmax(&problem->grid), ratio = c0->max / c_ref;
+    for (int i = 1; i <= SAMPLES; i++) {
+        double k = kmax * i / SAMPLES, wave = ratio * sin(0.5 * c_ref * k * dt);
+        double inside = 1.0 - eta_min * pow(k, y - 1.0) - 2.0 * tau_min * pow(k, y - 2.0) / dt;
+        result.first = fmax(result.first, wave * wave * inside);
+        result.second = fmin(result.second, 1.0 - eta_max * pow(k, y - 1.0));
+    }
+    result.stable = result.first <= 1.0 + 1e-12 && result.second >= 0.0;
+    return result;
 }
 
 double kw_max_frequency(const kw_problem *problem)

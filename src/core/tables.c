@@ -32,6 +32,25 @@ double kw_kappa(double c_ref, double dt, double k2)
     return a > 0.0 ? sin(a) / a : 1.0;
 }
 
+double kw_power_of_k(double k2, double exponent)
+{
+    if (exponent == 0.0) return 1.0;
+    return k2 > 0.0 ? pow(k2, 0.5 * exponent) : 0.0;
+}
+
+double kw_absorption_nepers(double alpha, double power)
+{
+    return 100.0 * alpha * pow(1e-6 / (2.0 * M_PI), power) / (20.0 * M_LOG10E);
+}
+
+void kw_absorption_factors(const kw_problem *problem, double c0, double alpha, double *tau, double *eta)
+{
+    const kw_absorption *absorption = &problem->absorption;
+    double y = absorption->power, nepers = kw_absorption_nepers(alpha, y);
+    *tau = absorption->attenuation ? -2.0 * nepers * pow(c0, y - 1.0) : 0.0;
+    *eta = absorption->dispersion && y != 2.0 ? 2.0 * nepers * pow(c0, y) * tan(0.5 * M_PI * y) : 0.0;
+}
+
 void kw_table_pml(const kw_problem *problem, int axis, bool staggered, double *factor)
 {
     const kw_grid *grid = &problem->grid;

@@ -162,15 +162,21 @@ static kw_status scan_map(kw_maps *maps, kw_map *map, int quantity)
 static const struct {
     double least, most;
     const char *unit;
-} usual[KW_QUANTITY_COUNT] = {{200.0, 12000.0, "m/s"}, {0.5, 25000.0, "kg/m^3"}, {-INFINITY, INFINITY, "Pa"}};
+} usual[KW_QUANTITY_COUNT] = {{200.0, 12000.0, "m/s"},
+                              {0.5, 25000.0, "kg/m^3"},
+                              {0.0, 100.0, "dB/(MHz^y cm)"},
+                              {0.0, 100.0, ""},
+                              {-INFINITY, INFINITY, "Pa"}};
 
 static kw_status check_range(const kw_map *map, int quantity)
 {
     const int64_t *lo = map->min_at, *hi = map->max_at;
     if (quantity == KW_QUANTITY_P0) return KW_OK;
-    if (map->min <= 0.0)
-        return kw_fail(KW_ERR_SCENE, "%s: must be > 0 %s, got %g at grid point (%lld, %lld, %lld)", map->where,
-                       usual[quantity].unit, map->min, (long long)lo[0], (long long)lo[1], (long long)lo[2]);
+    bool positive = quantity == KW_QUANTITY_C0 || quantity == KW_QUANTITY_RHO0;
+    if (map->min < 0.0 || (positive && map->min == 0.0))
+        return kw_fail(KW_ERR_SCENE, "%s: must be %s 0 %s, got %g at grid point (%lld, %lld, %lld)", map->where,
+                       positive ? ">" : ">=", usual[quantity].unit, map->min, (long long)lo[0], (long long)lo[1],
+                       (long long)lo[2]);
     if (map->min < usual[quantity].least)
         kw_log(KW_LOG_WARNING, "%s: %s %g %s at grid point (%lld, %lld, %lld) is below %g: is the unit right?",
                map->where, kw_quantity_name(quantity), map->min, usual[quantity].unit, (long long)lo[0],
@@ -185,7 +191,7 @@ static kw_status check_range(const kw_map *map, int quantity)
 static kw_status scan_all(kw_maps *maps, kw_problem *problem)
 {
     for (int q = 0; q < KW_QUANTITY_COUNT; q++) {
-        if (q == KW_QUANTITY_P0 && !problem->has_p0) continue;
+        if (!kw_problem_has(problem, (kw_quantity)q)) continue;
         KW_TRY(scan_map(maps, &problem->map[q], q));
         KW_TRY(check_range(&problem->map[q], q));
     }

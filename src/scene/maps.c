@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kwsim/dataset.h"
+#include "kwsim/log.h"
 #include "parts.h"
 
 static kw_status check_map_shape(const kw_node *node, const kw_grid *grid, const kw_map *map)
@@ -37,38 +38,85 @@ static kw_status add_paint(kw_map *map, const kw_node *node, const kw_shape *sha
 
 /* ---- medium ---- */
 
+/* What a map of the medium is called in the scene, and what it may be; kw_quantity's order. */
 static const struct {
-    const char *key, *unit;
-} property[2] = {{"sound_speed", "m/s"}, {"density", "kg/m^3"}}; /* kw_quantity's order */
+    const char *key, *region_key, *unit, *what;
+    bool may_be_zero;
+} property[] = {
+    {"sound_speed", "sound_speed", "m/s", "a number in m/s or { file; dataset; }", false},
+    {"density", "density", "kg/m^3", "a number in kg/m^3 or { file; dataset; }", false},
+    {"coefficient", "absorption_coefficient", "dB/(MHz^y cm)", "a number in dB/(MHz^y cm) or { file; dataset; }", true},
+    {"nonlinearity", "nonlinearity", "", "B/A, a number or { file; dataset; }", true},
+};
+enum { PROPERTIES = sizeof property / sizeof property[0] };
+
+static kw_rule property_rule(int quantity)
+{
+    return property[quantity].may_be_zero ? KW_NOT_NEGATIVE(property[quantity].unit)
+                                          : KW_POSITIVE(property[quantity].unit);
+}
 
 /* A number, or { file, dataset }. */
-static kw_status read_property(const kw_node *medium, const kw_grid *grid, int quantity, kw_map *map)
+static kw_status read_property(const kw_node *node, const kw_grid *grid, int quantity, kw_map *map)
 {
-    const char *key = property[quantity].key, *unit = property[quantity].unit;
-    KW_TRY(kw_node_require(medium, key,
-                           quantity == KW_QUANTITY_C0 ? "a number in m/s or { file; dataset; }"
-                                                      : "a number in kg/m^3 or { file; dataset; }"));
-    map->where = kw_node_where(medium, key);
-    if (!kw_node_is_group(medium, key)) return kw_node_real(medium, key, KW_POSITIVE(unit), false, &map->value);
+    const char *key = property[quantity].key;
+    KW_TRY(kw_node_require(node, key, property[quantity].what));
+    map->where = kw_node_where(node, key);
+    if (!kw_node_is_group(node, key)) return kw_node_real(node, key, property_rule(quantity), false, &map->value);
+    kw_node file;
+    KW_TRY(kw_node_group(node, key, &file));
+    KW_TRY(kw_node_check_keys(&file, "file dataset"));
+    return read_map_file(&file, grid, map);
+}
+
+static kw_status read_absorption(const kw_node *medium, kw_problem *problem)
+{
+    kw_absorption *absorption = &problem->absorption;
     kw_node node;
-    KW_TRY(kw_node_group(medium, key, &node));
-    KW_TRY(kw_node_check_keys(&node, "file dataset"));
-    return read_map_file(&node, grid, map);
+    *absorption = (kw_absorption){.attenuation = true, .dispersion = true};
+    if (!kw_node_has(medium, "absorption")) return KW_OK;
+    absorption->on = true;
+    KW_TRY(kw_node_group(medium, "absorption", &node));
+    KW_TRY(kw_node_check_keys(&node, "coefficient power attenuation dispersion"));
+    KW_TRY(read_property(&node, &problem->grid, KW_QUANTITY_ALPHA, &problem->map[KW_QUANTITY_ALPHA]));
+    KW_TRY(kw_node_require(&node, "power", "the exponent y of the power law, one number in (0, 3)"));
+    KW_TRY(kw_node_real(&node, "power", KW_POSITIVE(""), false, &absorption->power));
+    if (absorption->power >= 3.0)
+        return kw_node_fail(&node, "power", "must be a number in (0, 3), got %g", absorption->power);
+    KW_TRY(kw_node_bool(&node, "attenuation", true, &absorption->attenuation));
+    KW_TRY(kw_node_bool(&node, "dispersion", true, &absorption->dispersion));
+    if (!absorption->dispersion) return KW_OK;
+    if (absorption->power == 1.0)
+        return kw_node_fail(&node, "power",
+                            "must not be 1 with dispersion, whose factor tan(pi y/2) is infinite there; take "
+                            "another power, or dispersion = false");
+    if (fabs(absorption->power - 1.0) <= 0.05)
+        kw_log(KW_LOG_WARNING,
+               "medium.absorption.power %g is close to 1, where dispersion is strong and stability is lost; "
+               "dispersion = false turns it off",
+               absorption->power);
+    return KW_OK;
 }
 
 static kw_status read_region(const kw_node *node, kw_problem *problem)
 {
     kw_shape shape;
-    KW_TRY(kw_scene_shape(node, &problem->grid, "sound_speed density", &shape));
+    KW_TRY(kw_scene_shape(node, &problem->grid, "sound_speed density absorption_coefficient nonlinearity", &shape));
     bool any = false;
-    for (int q = KW_QUANTITY_C0; q <= KW_QUANTITY_RHO0; q++) {
+    for (int q = 0; q < PROPERTIES; q++) {
+        const char *key = property[q].region_key;
         double value;
-        if (!kw_node_has(node, property[q].key)) continue;
+        if (!kw_node_has(node, key)) continue;
         any = true;
-        KW_TRY(kw_node_real(node, property[q].key, KW_POSITIVE(property[q].unit), false, &value));
+        if (!kw_problem_has(problem, (kw_quantity)q))
+            return kw_node_fail(node, key, "needs medium.%s for the rest of the grid",
+                                q == KW_QUANTITY_ALPHA ? "absorption" : "nonlinearity");
+        KW_TRY(kw_node_real(node, key, property_rule(q), false, &value));
         KW_TRY(add_paint(&problem->map[q], node, &shape, value));
     }
-    return any ? KW_OK : kw_node_fail(node, NULL, "must give sound_speed, density or both");
+    return any ? KW_OK
+               : kw_node_fail(node, NULL,
+                              "must give at least one of: sound_speed density absorption_coefficient nonlinearity");
 }
 
 kw_status kw_scene_medium(const kw_node *root, kw_problem *problem)
@@ -77,9 +125,13 @@ kw_status kw_scene_medium(const kw_node *root, kw_problem *problem)
     int count;
     KW_TRY(kw_node_require(root, "medium", "sound_speed and density"));
     KW_TRY(kw_node_group(root, "medium", &medium));
-    KW_TRY(kw_node_check_keys(&medium, "sound_speed density reference_speed regions"));
+    KW_TRY(kw_node_check_keys(&medium, "sound_speed density absorption nonlinearity reference_speed regions"));
     for (int q = KW_QUANTITY_C0; q <= KW_QUANTITY_RHO0; q++)
         KW_TRY(read_property(&medium, &problem->grid, q, &problem->map[q]));
+    KW_TRY(read_absorption(&medium, problem));
+    problem->nonlinear = kw_node_has(&medium, "nonlinearity");
+    if (problem->nonlinear)
+        KW_TRY(read_property(&medium, &problem->grid, KW_QUANTITY_BONA, &problem->map[KW_QUANTITY_BONA]));
     KW_TRY(kw_node_real(&medium, "reference_speed", KW_POSITIVE("m/s"), false, &problem->asked_c_ref));
     KW_TRY(kw_node_list(&medium, "regions", &count));
     for (int i = 0; i < count; i++) {
