@@ -81,7 +81,7 @@ static void fill_problem(kw_problem *problem, const int n[3], const char *medium
     double *position = malloc(sizeof(double) * 3 * SENSORS);
     for (int k = 0; k < 3 * SENSORS; k++)
         position[k] = kw_grid_coordinate(&problem->grid, k % 3, (double)(k * 7919L % n[k % 3]));
-    problem->sets[0] = (kw_sensor_set){strdup("s"), KW_SENSOR_POINTS, {{0}, {0}}, SENSORS, position};
+    problem->sets[0] = (kw_sensor_set){.name = strdup("s"), .count = SENSORS, .position = position};
 }
 
 /* Seconds of one step, over `steps` of them in calls of at most ten, all finished. */

@@ -90,7 +90,10 @@ def main():
         else:
             draw_slice(figure, place, file, name, arguments.axis and "xyz".index(arguments.axis), arguments.index)
     output = arguments.output or os.path.splitext(arguments.file)[0] + ".png"
-    figure.savefig(output, dpi=120)
+    try:
+        figure.savefig(output, dpi=120)
+    except OSError as error:
+        sys.exit("plot.py: cannot write %s: %s" % (output, error.strerror))
     print(output)
 
 

@@ -108,7 +108,7 @@ static kw_problem make_problem(const test_recipe *recipe)
     problem.sets = calloc(1, sizeof *problem.sets);
     problem.set_count = 1;
     problem.sets[0] =
-        (kw_sensor_set){strdup("s"), KW_SENSOR_POINTS, {{0}, {0}}, SENSORS, malloc(sizeof(double) * 3 * SENSORS)};
+        (kw_sensor_set){.name = strdup("s"), .count = SENSORS, .position = malloc(sizeof(double) * 3 * SENSORS)};
     for (int64_t k = 0; k < 3 * SENSORS; k++) {
         int64_t n = recipe->n[k % 3], index = (int64_t)(noise(k, 7) * (double)n);
         problem.sets[0].position[k] = kw_grid_coordinate(&problem.grid, (int)(k % 3), (double)index);

@@ -11,6 +11,7 @@
 #include "kwsim/scene.h"
 #include "kwsim/shape.h"
 #include "kwsim/slots.h"
+#include "kwsim/sources.h"
 #include "kwsim/status.h"
 #include "kwsim/tables.h"
 

@@ -62,7 +62,7 @@ static void test_offsets_are_64_bit(void **state)
     assert_true(kw_grid_offset(&grid, last) == INT64_C(2196999999));
     kw_box box = {{0, 0, 0}, {1300, 1300, 1300}};
     assert_true(kw_box_points(&box) == INT64_C(2197000000));
-    kw_sensor_set set = {(char *)"all", KW_SENSOR_BOX, box, INT64_C(2197000000), NULL};
+    kw_sensor_set set = {.name = (char *)"all", .kind = KW_SENSOR_BOX, .box = box, .count = INT64_C(2197000000)};
     kw_problem problem = {.grid = grid, .sets = &set, .set_count = 1};
     kw_sensor_place place = kw_sensor_locate(&problem, INT64_C(2196999999));
     assert_true(place.index[0] == 1299 && place.index[1] == 1299 && place.index[2] == 1299);
@@ -112,7 +112,7 @@ static void test_nearest_grid_point(void **state)
 {
     (void)state;
     double position[12] = {0.4, 0, 0, 0.5, 0, 0, -0.6, 0, 0, -4.4, 3.4, 0};
-    kw_sensor_set set = {(char *)"s", KW_SENSOR_POINTS, {{0}, {0}}, 4, position};
+    kw_sensor_set set = {.name = (char *)"s", .count = 4, .position = position};
     kw_problem problem = {.grid = {{8, 7, 1}, {1, 1, 1}}, .sets = &set, .set_count = 1};
     const int64_t x[4] = {4, 5, 3, 0}, y[4] = {3, 3, 3, 6};
     for (int row = 0; row < 4; row++) {

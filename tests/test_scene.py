@@ -39,7 +39,7 @@ WRONG = {
     "typo": ("spacing", "spacng", 3, ["scene.cfg:1: grid.spacng: unknown key", "nearest known key: spacing"]),
     "typo in group": ("medium:", "medum:", 3, ["scene.cfg:3: medum: unknown key", "medium"]),
     "typo in shape": ("radius", "raduis", 3, ["scene.cfg:5: p0.shapes[0].raduis: unknown key", "radius"]),
-    "duplicate": ("steps = 10;", "steps = 10; steps = 12;", 3, ["scene.cfg:2:", "twice"]),
+    "duplicate": ("steps = 10;", "steps = 10; steps = 12;", 3, ["scene.cfg:2:", "twice", "steps = 12"]),
     "syntax": ("steps = 10;", "steps = ;", 3, ["scene.cfg:2: syntax error"]),
     "missing semicolon": ("steps = 10; };", "steps = 10; }\nmedium2 ! 3", 3, ["scene.cfg:3:"]),
     "negative speed": ("1500.0", "-1500.0", 3,
@@ -260,6 +260,11 @@ def test_out_of_address_space_is_a_clean_error(shop):
 @pytest.mark.parametrize("arguments, code, message", [
     ([], 2, "no scene is given"),
     (["a.cfg", "b.cfg"], 2, "one scene at a time"),
+    (["scene.cfg", "-o", ""], 2, "must not be empty"),
+    (["scene.cfg", "--set", "time.cfl.=3"], 2, "the key is not a path"),
+    (["scene.cfg", "--set", "p0.shapes[0]radius=3"], 2, "the key is not a path"),
+    (["scene.cfg", "--set", "p0.shapes[0].=3"], 2, "the key is not a path"),
+    (["scene.cfg", "--set", "p0.shapes[0]={ shape = \"ball\"; radius = 4e-4; }"], 3, "--set p0.shapes[0]={"),
     (["scene.cfg", "--unknown"], 2, "unrecognized option '--unknown'"),
     (["scene.cfg", "--backend", "opencl"], 2, 'must be one of: auto cpu cuda; got "opencl"'),
     (["scene.cfg", "--precision", "half"], 2, 'must be single or double, got "half"'),
@@ -539,4 +544,137 @@ def test_periodic_axes_and_sensors_in_the_pml_are_said(shop):
 
 def test_zero_p0_is_warned_of(shop):
     done = shop.try_run(change("value = 1.0", "value = 0"))
-    assert done.code == 0 and "is 0 everywhere" in done.err
+    assert done.code == 0 and "0 everywhere" in done.err
+
+
+# ---- what an independent review found ----
+
+def test_comment_before_an_include_does_not_hide_it(shop):
+    """The include is expanded by us, with its 64-bit integers, not by libconfig, which would wrap them."""
+    (shop.folder / "evil.cfg").write_text("grid: { size = [4294967320, 20, 18]; spacing = 1e-4; };")
+    done = shop.try_run("/* c */ @include \"evil.cfg\"\n" + "".join(GOOD.splitlines(True)[1:]))
+    assert done.code == 3 and "got 4294967320" in done.err
+    done = shop.try_run("time: { @include \"evil.cfg\"\n };")
+    assert done.code == 3 and "@ begins only an @include" in done.err
+
+
+@pytest.mark.parametrize("text, message", [(b"name = \"\xff\"; ", "not UTF-8"), (b"name = \"x\\x00y\"; ", "zero byte")])
+def test_text_that_cannot_be_kept(shop, text, message):
+    (shop.folder / "scene.cfg").write_bytes(GOOD.encode().replace(b'name = "a"; ', text))
+    done = run_program(["scene.cfg", "--backend", "cpu"], shop.folder)
+    assert done.code == 3 and message in done.err and "scene.cfg:6" in done.err
+
+
+def test_words_of_any_script_for_text_keys(shop):
+    for name in ("über.h5", "2d.h5", "a b.h5"):
+        done = shop.try_run(GOOD, "--set", "output.file=" + name)
+        assert done.code == 0 and os.path.exists(shop.folder / name), done.err
+
+
+def test_lines_survive_an_override_beside_them(shop):
+    scene = change("value = 1.0; }", 'value = 1.0; },\n { shape = "ball"; radius = -1.0; value = 1.0; }')
+    done = shop.try_run(scene, "--set", 'p0.shapes[0]={ shape = "ball"; radius = 3e-4; value = 1.0; }')
+    assert done.code == 3 and "scene.cfg:6: p0.shapes[1].radius" in done.err
+
+
+def test_a_file_of_absurdly_many_sensors_is_refused(shop):
+    with h5py.File(shop.folder / "maps.h5", "w") as file:
+        file.create_dataset("i", (2**61, 3), chunks=(1024, 3), dtype="i1")
+    done = shop.try_run(change("points = ( (5e-4, 0.0, 0.0) )", 'points_index = { file = "maps.h5"; dataset = "/i"; }'))
+    assert done.code in (3, 4) and "points: they need" in done.err
+
+
+def test_maps_count_before_they_are_read(shop):
+    """The refusal knows of maps whose voxels nobody has looked at yet."""
+    region = 'density = 1000.0; regions = ( { shape = "halfspace"; normal = [1, 0, 0]; sound_speed = 1600.0; density = 1100.0; } );'
+    plain = shop.try_run(change("[24, 20, 18]", "4096"))
+    maps = shop.try_run(change("[24, 20, 18]", "4096").replace("density = 1000.0;", region))
+    need = [float(done.err.split("the run needs ")[1].split(" TB")[0]) for done in (plain, maps)]
+    assert need[1] > need[0] * 1.15 and "medium maps" in maps.err
+
+
+@pytest.mark.parametrize("output", ["scene.cfg", "maps.h5", "part.cfg"])
+def test_force_never_replaces_what_the_scene_reads(shop, output):
+    (shop.folder / "part.cfg").write_text(GOOD.splitlines()[0])
+    shop.maps(c=np.full((24, 20, 18), 1500.0))
+    scene = GOOD.replace(GOOD.splitlines()[0], '@include "part.cfg"').replace("1500.0", '{ file = "maps.h5"; dataset = "/c"; }')
+    shop.write(scene)
+    before = (shop.folder / output).read_bytes()
+    done = run_program(["scene.cfg", "--backend", "cpu", "-o", output, "--force"], shop.folder)
+    assert done.code == 2 and "which the scene reads" in done.err
+    assert (shop.folder / output).read_bytes() == before
+
+
+def test_many_steps_cost_no_disk_before_they_run(shop):
+    shop.write(GOOD)
+    run = subprocess.Popen([BINARY, "scene.cfg", "--backend", "cpu", "--steps", "9000000000000000"], cwd=shop.folder, env=ENVIRONMENT,
+                           stderr=subprocess.PIPE)
+    import signal
+    import time
+    time.sleep(1.5)
+    run.send_signal(signal.SIGINT)
+    run.communicate(timeout=20)
+    assert run.returncode == 130
+    result = read_output(shop.folder / "scene.h5.part")
+    assert result.p.shape[1] == len(result.time) == result.attributes["steps_done"] > 0
+    assert os.path.getsize(shop.folder / "scene.h5.part") < 10e6
+
+
+def test_values_beyond_single_precision_are_refused(shop):
+    array = np.zeros((24, 20, 18))
+    array[3, 4, 5] = 1e39
+    done = shop.try_run(with_map("p0", array)(shop))
+    assert done.code == 3 and "must be from -1e+30 to 1e+30 Pa" in done.err
+    done = shop.try_run(change("1500.0", "1e20"))
+    assert done.code == 3 and "must be from 1e-06 to 1e+09 m/s" in done.err
+    done = shop.try_run(change("cfl = 0.3", "cfl = 1e308"))
+    assert done.code == 3 and "time step" in done.err
+
+
+def test_huge_box_of_sensors_is_an_estimate_not_an_overflow(shop):
+    scene = change("[24, 20, 18]", "1048576").replace("size = 4;", "size = 0;").replace(
+        "points = ( (5e-4, 0.0, 0.0) )", "box_index = { min = [0, 0, 0]; max = [1048575, 1048575, 1048575]; }")
+    done = shop.try_run(scene, "--dry-run", "--precision", "double")
+    assert done.code == 4 and "the run needs" in done.err
+
+
+def test_density_steps_at_large_cfl_are_warned_of(shop):
+    scene = change("density = 1000.0;", 'density = 1000.0; regions = ( { shape = "halfspace"; normal = [1, 0, 0]; density = 6.6; } );')
+    done = shop.try_run(scene.replace("cfl = 0.3", "cfl = 0.5"))
+    assert "may be unstable" in done.err
+
+
+def test_unwritable_standard_output_is_said(shop):
+    shop.write(GOOD)
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([BINARY, "scene.cfg", "--backend", "cpu", "-q"], cwd=shop.folder, env=ENVIRONMENT, stdout=full, stderr=subprocess.PIPE)
+        assert done.returncode == 1 and b"cannot write to standard output; the run itself is complete" in done.stderr
+        done = subprocess.run([BINARY, "--list-backends"], env=ENVIRONMENT, stdout=full, stderr=subprocess.PIPE)
+        assert done.returncode == 1 and b"standard output" in done.stderr
+
+
+def test_interrupt_during_set_up(shop):
+    import signal
+    import time
+    shop.write(change("[24, 20, 18]", "420").replace("density = 1000.0;", 'density = 1000.0; regions = ( { shape = "gaussian"; sigma = 2e-2; sound_speed = 1600.0; } );'))
+    run = subprocess.Popen([BINARY, "scene.cfg", "--backend", "cpu"], cwd=shop.folder, env=ENVIRONMENT, stderr=subprocess.PIPE)
+    time.sleep(0.7)
+    start = time.time()
+    run.send_signal(signal.SIGINT)
+    err = run.communicate(timeout=30)[1]
+    assert run.returncode == 130 and time.time() - start < 2 and b"interrupted before the first step" in err
+    assert no_output(shop.folder)
+
+
+def test_output_folder_that_vanishes(shop):
+    import shutil
+    import time
+    (shop.folder / "gone").mkdir()
+    shop.write(change("[24, 20, 18]", "48"))
+    run = subprocess.Popen([BINARY, "scene.cfg", "--backend", "cpu", "-o", "gone/x.h5", "--steps", "300"], cwd=shop.folder, env=ENVIRONMENT,
+                           stderr=subprocess.PIPE)
+    while not (shop.folder / "gone" / "x.h5.part").exists():
+        time.sleep(0.01)
+    shutil.rmtree(shop.folder / "gone")
+    err = run.communicate(timeout=60)[1]
+    assert run.returncode == 1 and b"the results are lost" in err

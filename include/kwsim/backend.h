@@ -44,7 +44,7 @@ typedef struct kw_memory_plan {
     int64_t ring_steps; /* recorded steps that wait in the sim for read_traces() */
 } kw_memory_plan;
 
-/* Adds an item and its bytes to the total. */
+/* Adds bytes to the total and to the item of that purpose. */
 void kw_memory_add(kw_memory_plan *plan, const char *purpose, double bytes);
 
 /* Recorded steps that the ring of every backend holds: at most 64 and at most 64 MiB (but at least one step). */

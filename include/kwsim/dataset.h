@@ -25,9 +25,9 @@ typedef struct kw_dataset {
  * file is missing, unreadable or not HDF5, or the dataset is missing or not of numbers. */
 kw_status kw_dataset_open(const char *file, const char *name, kw_dataset *dataset);
 
-/* Reads rows first ... first+count-1 of the first dimension, all of the others, dense, as double or int64. */
-kw_status kw_dataset_read_double(const kw_dataset *dataset, int64_t first, int64_t count, double *dst);
-kw_status kw_dataset_read_int64(const kw_dataset *dataset, int64_t first, int64_t count, int64_t *dst);
+/* Reads rows first ... first+count-1 of the first dimension, all of the others, dense, as double: exact for integers
+ * up to 2^53. */
+kw_status kw_dataset_read(const kw_dataset *dataset, int64_t first, int64_t count, double *dst);
 
 /* Accepts a zeroed or already closed dataset. */
 void kw_dataset_close(kw_dataset *dataset);

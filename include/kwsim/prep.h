@@ -13,6 +13,9 @@ extern "C" {
  * no tissue, liquid, gas or metal has. */
 kw_status kw_prep_scan(kw_problem *problem, int threads);
 
+/* Bytes of host memory that going over the voxels takes, and a backend's copy of a slab. */
+double kw_prep_bytes(const kw_problem *problem);
+
 /* A source of voxels for a backend's create(); the problem is borrowed until the close. */
 kw_status kw_prep_open(const kw_problem *problem, int threads, kw_field_source *source);
 void kw_prep_close(kw_field_source *source);

@@ -77,11 +77,36 @@ typedef struct kw_absorption {
     bool dispersion;  /* the dispersive term is on */
 } kw_absorption;
 
+typedef enum kw_source_quantity { KW_SOURCE_P, KW_SOURCE_UX, KW_SOURCE_UY, KW_SOURCE_UZ } kw_source_quantity;
+
+typedef enum kw_source_mode {
+    KW_ADDITIVE,               /* added, spread by the k-space correction kappa_src */
+    KW_ADDITIVE_NO_CORRECTION, /* added at the points */
+    KW_DIRICHLET               /* the field is set at the points */
+} kw_source_mode;
+
+/* What a Dirichlet source does after its signal: no longer set, keep the last value, set 0. */
+typedef enum kw_source_after { KW_AFTER_STOP, KW_AFTER_HOLD, KW_AFTER_ZERO } kw_source_after;
+
+/* A time-varying source at grid points. A point listed twice adds twice; as Dirichlet the last counts. */
+typedef struct kw_source {
+    kw_source_quantity quantity;
+    kw_source_mode mode;
+    kw_source_after after;
+    int64_t count;
+    int64_t *index;  /* [count][3] grid points; owned */
+    int64_t signals; /* 1: the same for all points; else count */
+    int64_t samples;
+    double *signal; /* [signals][samples], Pa or m/s, sample n at step n; owned */
+    char *where;    /* for messages; owned */
+} kw_source;
+
 typedef enum kw_sensor_kind { KW_SENSOR_POINTS, KW_SENSOR_BOX } kw_sensor_kind;
 
 /* A named set of sensor points, in the order in which they are recorded. */
 typedef struct kw_sensor_set {
-    char *name; /* owned, unique among the sets */
+    char *name;    /* owned, unique among the sets */
+    int64_t first; /* row of its first point among all sets' points */
     kw_sensor_kind kind;
     kw_box box; /* KW_SENSOR_BOX: all its grid points, z fastest */
     int64_t count;
@@ -112,13 +137,17 @@ typedef struct kw_problem {
     double c_ref;       /* resolved */
     kw_pml pml;
     kw_time time;
+    kw_source *sources; /* owned */
+    int64_t source_count;
     kw_sensor_set *sets; /* owned */
     int64_t set_count;
     kw_record record;
     bool cpu_wisdom;   /* keep FFTW's measured plans in the user's cache folder */
     char *output_file; /* owned */
     char *scene_file;  /* owned; as given */
-    char *scene_text;  /* owned; the scene with overrides and defaults written out */
+    char **inputs;     /* owned; files that the scene is made of: itself, includes, HDF5 files */
+    int64_t input_count;
+    char *scene_text; /* owned; the scene with overrides and defaults written out */
 } kw_problem;
 
 /* Frees what the problem owns and zeroes it; accepts a zeroed or half-filled problem. */
@@ -140,8 +169,7 @@ int64_t kw_sample_count(const kw_problem *problem);
  * one; half-way goes to the larger index. */
 kw_sensor_place kw_sensor_locate(const kw_problem *problem, int64_t row);
 
-/* Checks sizes and relations that need no voxel: PML against grid, sensors inside. Messages carry no line
- * number; the scene reader adds the place. KW_ERR_SCENE. */
+/* KW_ERR_SCENE if the PML does not fit into the grid. The message has no place: the scene reader adds it. */
 kw_status kw_pml_check(const kw_grid *grid, const kw_pml *pml);
 
 /* Fixes c_ref, dt and the steps from the ranges of the maps (numbers count as scanned). KW_ERR_SCENE if there

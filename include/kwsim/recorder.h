@@ -20,7 +20,7 @@ typedef struct kw_recorder_info {
 
 /* What is known after it. */
 typedef struct kw_recorder_result {
-    const char *status; /* "complete", "interrupted", "unstable" or "failed" */
+    const char *status; /* "complete", "interrupted" or "unstable" */
     kw_stats stats;
     double total_seconds;
 } kw_recorder_result;
@@ -28,6 +28,9 @@ typedef struct kw_recorder_result {
 /* Fails (KW_ERR_RUN) if `path` cannot become an output: it exists and `force` is false, it is not a regular file,
  * or NAME.part is there from a run that did not finish and `force` is false. Writes nothing. */
 kw_status kw_recorder_check(const char *path, bool force);
+
+/* Bytes of host memory that recording takes at most. */
+double kw_recorder_bytes(const kw_problem *problem, kw_precision precision);
 
 /* Creates NAME.part with all that is known before the first step. The problem is resolved and borrowed. On failure
  * no file is left. KW_ERR_RUN. */

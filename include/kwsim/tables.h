@@ -20,6 +20,9 @@ void kw_table_k2(const kw_grid *grid, int axis, int64_t count, double *k2);
 /* kappa = sin(a)/a, a = c_ref dt |k|/2, from the sum k2 of the axes' k^2. */
 double kw_kappa(double c_ref, double dt, double k2);
 
+/* kappa_src = cos(a): the correction of additive sources. Cox et al., IEEE Int. Ultrason. Symp. (2018). */
+double kw_kappa_source(double c_ref, double dt, double k2);
+
 /* |k|^exponent from the sum k2 of the axes' k^2, as the absorption's spectral operators have it: 0 at k = 0, but
  * |k|^0 = 1 there too. */
 double kw_power_of_k(double k2, double exponent);

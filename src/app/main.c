@@ -4,6 +4,16 @@
 #include "report.h"
 #include "run.h"
 
+/* What was printed must have arrived. */
+static kw_status end_output(kw_status status)
+{
+    bool written = fflush(stdout) == 0 && !ferror(stdout);
+    if (written) return status;
+    fprintf(stderr, "kwsim: error: cannot write to standard output%s\n",
+            status == KW_OK ? "; the run itself is complete" : "");
+    return status == KW_OK ? KW_ERR_RUN : status;
+}
+
 int main(int argc, char **argv)
 {
     static kw_command command;
@@ -11,10 +21,9 @@ int main(int argc, char **argv)
     kw_report_open(command.verbosity);
     if (command.list_backends) {
         kw_report_backends(&command.options);
-        return KW_OK;
+        return end_output(KW_OK);
     }
     kw_status status = kw_run(&command);
     if (status != KW_OK) kw_report_error();
-    if (fflush(stdout) != 0 && status == KW_OK) status = KW_ERR_RUN;
-    return status;
+    return end_output(status);
 }

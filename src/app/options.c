@@ -83,6 +83,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     kw_command *command = state->input;
     switch (key) {
     case 'o':
+        if (argument[0] == '\0') argp_error(state, "-o: the name of the output must not be empty");
         command->output = argument;
         break;
     case 'q':

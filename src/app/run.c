@@ -5,23 +5,33 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "kwsim/clock.h"
 #include "kwsim/log.h"
 #include "kwsim/prep.h"
 #include "kwsim/recorder.h"
 #include "kwsim/scene.h"
+#include "kwsim/sources.h"
 #include "report.h"
 
 enum { WATCH_STEPS = 10 };              /* the field is looked at this often, and one call steps at most so far */
 static const double RUNAWAY = 1e6;      /* times the largest amplitude that the scene puts in */
 static const double CALL_SECONDS = 0.2; /* one advance() should not take longer: signals, progress */
 
-static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t interrupted, recording;
 
+/* While nothing is recorded there is nothing to save: the process ends at once. */
 static void on_signal(int number)
 {
+    static const char text[] = "kwsim: interrupted before the first step; nothing was written\n";
     (void)number;
+    if (!recording) {
+        ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
+        (void)ignored;
+        _exit(KW_INTERRUPTED);
+    }
     interrupted = 1;
 }
 
@@ -54,13 +64,26 @@ typedef struct kw_running {
 
 /* ---- before the run ---- */
 
+/* What the run takes on a backend; on the CPU reading maps and recording take from the same memory. */
+static kw_status estimate(const kw_running *run, const kw_backend *backend, kw_memory_plan *plan)
+{
+    const kw_options *options = &run->command->options;
+    KW_TRY(backend->estimate(&run->problem, options, plan));
+    if (backend != kw_backend_find("cpu")) return KW_OK;
+    double ring =
+        (double)plan->ring_steps * (double)kw_sensor_count(&run->problem) * (double)kw_real_size(options->precision);
+    double keeping = ring + kw_recorder_bytes(&run->problem, options->precision);
+    kw_memory_add(plan, "reading maps and recording", fmax(keeping, kw_prep_bytes(&run->problem)));
+    return KW_OK;
+}
+
 static bool fits_on_cpu(const kw_running *run, const kw_backend *refused)
 {
     const kw_backend *cpu = kw_backend_find("cpu");
     kw_device_info info;
     kw_memory_plan plan;
-    return refused != cpu && cpu->probe(&run->command->options, &info) == KW_OK &&
-           cpu->estimate(&run->problem, &run->command->options, &plan) == KW_OK && plan.total <= info.memory_free;
+    return refused != cpu && cpu->probe(&run->command->options, &info) == KW_OK && estimate(run, cpu, &plan) == KW_OK &&
+           plan.total <= info.memory_free;
 }
 
 static kw_status refuse_memory(const kw_running *run, const kw_backend *backend)
@@ -82,7 +105,7 @@ static kw_status try_backend(kw_running *run, const kw_backend *backend)
 {
     kw_summary *summary = &run->summary;
     KW_TRY(backend->probe(&run->command->options, &summary->device));
-    KW_TRY(backend->estimate(&run->problem, &run->command->options, &summary->memory));
+    KW_TRY(estimate(run, backend, &summary->memory));
     if (summary->memory.total > summary->device.memory_free) return refuse_memory(run, backend);
     summary->backend = backend;
     return KW_OK;
@@ -118,7 +141,7 @@ static kw_status check_stability(const kw_problem *problem)
     if (dt > limit)
         kw_log(KW_LOG_WARNING, "dt %.6g s is above the stability limit of %.6g s; allowed by time.allow_unstable", dt,
                limit);
-    if (rho0->max > rho0->min && problem->time.cfl > 0.5)
+    if (rho0->max > rho0->min && problem->time.cfl >= 0.5)
         kw_log(KW_LOG_WARNING, "CFL %.3g with a density map (ratio %.3g) may be unstable; CFL 0.3 is the usual choice",
                problem->time.cfl, rho0->max / rho0->min);
     return KW_OK;
@@ -140,6 +163,27 @@ static void warn_of_sensors_in_pml(const kw_problem *problem)
                (long long)count);
 }
 
+static bool same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* The output must not be a file that the scene is made of, whatever --force says. */
+static kw_status keep_inputs(const kw_running *run)
+{
+    char part[4200];
+    snprintf(part, sizeof part, "%s.part", run->output);
+    for (int64_t i = 0; i < run->problem.input_count; i++) {
+        const char *input = run->problem.inputs[i];
+        if (!same_file(run->output, input) && !same_file(part, input)) continue;
+        return kw_fail(KW_ERR_USAGE,
+                       "the output \"%s\" would replace \"%s\", which the scene reads; take another name with -o",
+                       run->output, input);
+    }
+    return KW_OK;
+}
+
 static kw_status prepare_problem(kw_running *run)
 {
     const kw_command *command = run->command;
@@ -148,15 +192,19 @@ static kw_status prepare_problem(kw_running *run)
     snprintf(run->output, sizeof run->output, "%s", command->output != NULL ? command->output : problem->output_file);
     run->summary.output = run->output;
     if (!command->dry_run) KW_TRY(kw_recorder_check(run->output, command->force));
+    KW_TRY(keep_inputs(run));
     KW_TRY(choose_backend(run));
     KW_TRY(kw_prep_scan(problem, command->options.threads));
     KW_TRY(kw_problem_resolve(problem));
     KW_TRY(check_stability(problem));
     warn_of_sensors_in_pml(problem);
-    const kw_map *p0 = &problem->map[KW_QUANTITY_P0];
-    run->amplitude = fmax(fabs(p0->min), fabs(p0->max));
-    if (run->amplitude == 0.0) kw_log(KW_LOG_WARNING, "%s is 0 everywhere: the field stays 0", p0->where);
-    return run->summary.backend->estimate(problem, &command->options, &run->summary.memory);
+    run->amplitude = kw_problem_amplitude(problem);
+    if (run->amplitude == 0.0)
+        kw_log(KW_LOG_WARNING, "%s: every source is 0 everywhere: the field stays 0", problem->scene_file);
+    else if (run->amplitude < 1e-30)
+        kw_log(KW_LOG_WARNING, "%s: the largest pressure that the scene puts in is %g Pa", problem->scene_file,
+               run->amplitude);
+    return try_backend(run, run->summary.backend); /* with the maps' ranges known */
 }
 
 static kw_status prepare_run(kw_running *run)
@@ -166,13 +214,14 @@ static kw_status prepare_run(kw_running *run)
     kw_recorder_info info = {KWSIM_VERSION, summary->backend->name, summary->device.device, command->options.precision,
                              command->options.threads};
     size_t row = (size_t)kw_sensor_count(&run->problem) * kw_real_size(command->options.precision);
-    KW_TRY(kw_recorder_create(run->output, command->force, &run->problem, &info, &run->recorder));
     run->samples = malloc((size_t)summary->memory.ring_steps * row + 1);
     if (run->samples == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for the samples");
     KW_TRY(kw_prep_open(&run->problem, command->options.threads, &run->source));
     kw_status status = summary->backend->create(&run->problem, &command->options, &run->source, &run->sim);
     kw_prep_close(&run->source);
-    return status;
+    if (status != KW_OK) return status;
+    recording = 1;
+    return kw_recorder_create(run->output, command->force, &run->problem, &info, &run->recorder);
 }
 
 /* ---- during the run ---- */

@@ -1,10 +1,17 @@
 /* What every backend needs beside its table. */
 #include "kwsim/backend.h"
 
+#include <string.h>
+
 void kw_memory_add(kw_memory_plan *plan, const char *purpose, double bytes)
 {
     plan->total += bytes;
     if (bytes == 0.0) return;
+    for (int i = 0; i < plan->count; i++) {
+        if (strcmp(plan->item[i].purpose, purpose) != 0) continue;
+        plan->item[i].bytes += bytes;
+        return;
+    }
     if (plan->count == KW_MEMORY_ITEMS) { /* keep the total right whatever happens to the names */
         plan->item[plan->count - 1].bytes += bytes;
         return;
@@ -16,8 +23,8 @@ void kw_memory_add(kw_memory_plan *plan, const char *purpose, double bytes)
 int64_t kw_ring_steps(int64_t sensors, kw_precision precision)
 {
     const int64_t limit = INT64_C(64) << 20, most = 64;
-    int64_t row = sensors * (int64_t)kw_real_size(precision);
-    int64_t steps = row > 0 ? limit / row : most;
+    int64_t reals = limit / (int64_t)kw_real_size(precision);
+    int64_t steps = sensors > 0 ? reals / sensors : most;
     return steps < 1 ? 1 : steps > most ? most : steps;
 }
 

@@ -32,6 +32,15 @@ static double read_kilobytes(const char *path, const char *name)
     return value;
 }
 
+/* True if a comma-separated list has the word. */
+static int has_word(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = list; (at = strstr(at, word)) != NULL; at += length)
+        if ((at == list || at[-1] == ',') && (at[length] == ',' || at[length] == '\0')) return 1;
+    return 0;
+}
+
 /* Path of this process in the cgroup hierarchy of a controller ("" means version 2); false if not found. */
 static int find_cgroup(const char *controller, char *path, size_t size)
 {
@@ -44,7 +53,7 @@ static int find_cgroup(const char *controller, char *path, size_t size)
         if (second == NULL) continue;
         *second = '\0';
         second[1 + strcspn(second + 1, "\n")] = '\0';
-        int match = controller[0] == '\0' ? first[1] == '\0' : strstr(first + 1, controller) != NULL;
+        int match = controller[0] == '\0' ? first[1] == '\0' : has_word(first + 1, controller);
         if (!match) continue;
         snprintf(path, size, "%s", second + 1);
         found = 1;
@@ -74,16 +83,26 @@ static double number_in(const char *folder, const char *name)
     return read_number(path);
 }
 
+/* A line "name 123" of memory.stat, in bytes: file cache counts as used but is given back on demand. */
+static double stat_bytes(const char *folder, const char *name)
+{
+    char path[1200];
+    snprintf(path, sizeof path, "%s/memory.stat", folder);
+    double value = read_kilobytes(path, name) / 1024.0;
+    return isfinite(value) ? value : 0.0;
+}
+
 static double memory_left_v2(const char *folder)
 {
     double used = number_in(folder, "memory.current");
-    return isfinite(used) ? number_in(folder, "memory.max") - used : INFINITY;
+    return isfinite(used) ? number_in(folder, "memory.max") - used + stat_bytes(folder, "inactive_file ") : INFINITY;
 }
 
 static double memory_left_v1(const char *folder)
 {
     double used = number_in(folder, "memory.usage_in_bytes");
-    return isfinite(used) ? number_in(folder, "memory.limit_in_bytes") - used : INFINITY;
+    double cached = stat_bytes(folder, "total_inactive_file ");
+    return isfinite(used) ? number_in(folder, "memory.limit_in_bytes") - used + cached : INFINITY;
 }
 
 static double cpus_v2(const char *folder)

@@ -52,6 +52,14 @@ void kw_problem_free(kw_problem *problem)
         free(problem->sets[i].position);
     }
     free(problem->sets);
+    for (int64_t i = 0; i < problem->source_count; i++) {
+        free(problem->sources[i].index);
+        free(problem->sources[i].signal);
+        free(problem->sources[i].where);
+    }
+    free(problem->sources);
+    for (int64_t i = 0; i < problem->input_count; i++) free(problem->inputs[i]);
+    free(problem->inputs);
     free(problem->output_file);
     free(problem->scene_file);
     free(problem->scene_text);
@@ -61,8 +69,9 @@ void kw_problem_free(kw_problem *problem)
 int64_t kw_sensor_count(const kw_problem *problem)
 {
     int64_t count = 0;
-    for (int64_t i = 0; i < problem->set_count; i++) count += problem->sets[i].count;
-    return count;
+    const int64_t most = INT64_C(1) << 60; /* more than any memory: sums stay within 64 bits */
+    for (int64_t i = 0; i < problem->set_count && count < most; i++) count += problem->sets[i].count;
+    return count < most ? count : most;
 }
 
 int64_t kw_sample_count(const kw_problem *problem) { return problem->time.steps - problem->record.from_step; }
@@ -89,8 +98,17 @@ static void locate_in_box(const kw_grid *grid, const kw_box *box, int64_t row, k
 kw_sensor_place kw_sensor_locate(const kw_problem *problem, int64_t row)
 {
     kw_sensor_place place = {0};
-    while (row >= problem->sets[place.set].count) row -= problem->sets[place.set++].count;
-    const kw_sensor_set *set = &problem->sets[place.set];
+    int64_t low = 0, high = problem->set_count - 1;
+    while (low < high) { /* the last set whose first row is not beyond this one */
+        int64_t middle = (low + high + 1) / 2;
+        if (problem->sets[middle].first <= row)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    place.set = low;
+    const kw_sensor_set *set = &problem->sets[low];
+    row -= set->first;
     if (set->kind == KW_SENSOR_BOX)
         locate_in_box(&problem->grid, &set->box, row, &place);
     else
@@ -139,6 +157,9 @@ kw_status kw_problem_resolve(kw_problem *problem)
         double end = time->asked_duration > 0.0 ? time->asked_duration : crossing_time(problem);
         steps = floor(end / time->dt + 1e-6) + 1.0;
     }
+    if (!(time->dt >= 1e-20 && time->dt <= 1e6))
+        return kw_fail(KW_ERR_SCENE, "%s: time: the time step comes to %.4g s; allowed: 1e-20 to 1e6 s",
+                       problem->scene_file, time->dt);
     if (!(steps >= 1.0 && steps <= 0x1p53))
         return kw_fail(KW_ERR_SCENE, "%s: time: the run would have %.4g steps of %.4g s; allowed: 1 to 2^53",
                        problem->scene_file, steps, time->dt);

@@ -32,6 +32,8 @@ double kw_kappa(double c_ref, double dt, double k2)
     return a > 0.0 ? sin(a) / a : 1.0;
 }
 
+double kw_kappa_source(double c_ref, double dt, double k2) { return cos(0.5 * c_ref * dt * sqrt(k2)); }
+
 double kw_power_of_k(double k2, double exponent)
 {
     if (exponent == 0.0) return 1.0;

@@ -8,6 +8,7 @@
  * is done where its data is in cache: four passes over memory instead of ten transforms and their updates.
  */
 #include <omp.h>
+#include <string.h>
 
 #include "sim.h"
 
@@ -93,8 +94,8 @@ static void lines_divergence(kw_sim *sim)
         kw_scratch *scratch = &sim->scratch[omp_get_thread_num()];
         for (int a = 0; a < sim->layout.slots.dims; a++) {
             KW(line_forward)(&sim->plans, sim->spec[a] + tile * KW_TILE, scratch->in);
-            scale_tile(sim, a, DIVERGENCE, tile, scratch->in, scratch->in);
-            KW(line_inverse)(&sim->plans, scratch->in, sim->spec[a] + tile * KW_TILE);
+            scale_tile(sim, a, DIVERGENCE, tile, scratch->out, scratch->in);
+            KW(line_inverse)(&sim->plans, scratch->out, sim->spec[a] + tile * KW_TILE);
         }
     }
 }
@@ -160,7 +161,10 @@ KW_SIMD static void update_velocity(kw_sim *sim, int a, int64_t x, const kw_real
     }
 }
 
-KW_SIMD static void update_density(kw_sim *sim, int a, int64_t x, const kw_real *divergence, kw_real *row)
+/* rho_i <- E_i (E_i rho_i - dt f d_i), f = rho0, in nonlinear media rho0 + 2 S; `total` is S before the step, or NULL
+ */
+KW_SIMD static void update_density(kw_sim *sim, int a, int64_t x, const kw_real *divergence, const kw_real *total,
+                                   kw_real *row)
 {
     const kw_layout *layout = &sim->layout;
     int64_t columns = layout->slots.n[KW_COLUMNS];
@@ -172,28 +176,19 @@ KW_SIMD static void update_density(kw_sim *sim, int a, int64_t x, const kw_real 
             for (int64_t z = 0; z < columns; z++) row[z] = sim->dt * rho0[z];
             c_row = row;
         }
+        if (total != NULL) {
+            for (int64_t z = 0; z < columns; z++)
+                row[z] = (c_row != NULL ? row[z] : sim->dt * sim->rho0) + 2 * sim->dt * total[y * columns + z];
+            c_row = row;
+        }
         damped_update(sim->rho[a] + x * layout->real_pitch + y * columns, divergence + y * columns, e_row, e, c_row,
                       sim->dt * sim->rho0, columns);
     }
 }
 
-KW_SIMD static void update_pressure(kw_sim *sim, int64_t x)
+KW_SIMD static void accumulate(kw_real *restrict sum, const kw_real *restrict term, int64_t count)
 {
-    int64_t first = x * sim->layout.real_pitch, count = sim->layout.slots.n[KW_ROWS] * sim->layout.slots.n[KW_COLUMNS];
-    kw_real *restrict p = sim->p + first;
-    const kw_real *restrict r0 = sim->rho[0] + first;
-    int dims = sim->layout.slots.dims;
-    for (int64_t q = 0; q < count; q++) p[q] = r0[q];
-    for (int a = 1; a < dims; a++) {
-        const kw_real *restrict r = sim->rho[a] + first;
-        for (int64_t q = 0; q < count; q++) p[q] += r[q];
-    }
-    if (sim->c2_map != NULL) {
-        const kw_real *restrict c2 = sim->c2_map + first;
-        for (int64_t q = 0; q < count; q++) p[q] *= c2[q];
-    } else {
-        for (int64_t q = 0; q < count; q++) p[q] *= sim->c2;
-    }
+    for (int64_t q = 0; q < count; q++) sum[q] += term[q];
 }
 
 static void transform_pressure(kw_sim *sim, int64_t x)
@@ -212,22 +207,49 @@ static void planes_velocity(kw_sim *sim)
             kw_complex *spec = sim->spec[a] + x * sim->layout.spec_pitch;
             KW(plane_inverse)(&sim->plans, spec, scratch->plane);
             update_velocity(sim, a, x, scratch->plane, scratch->row);
+            KW(sources_velocity)(sim, a, x);
             KW(plane_forward)(&sim->plans, sim->u[a] + x * sim->layout.real_pitch, spec);
         }
     }
 }
 
-/* rho_i from the divergences in spec_i, p from the rho_i, and spec_0 = F_planes p */
-static void planes_density(kw_sim *sim)
+/* The densities of a plane from the divergences in spec_i; without `moves` only what the absorption needs of them. */
+static void plane_density(kw_sim *sim, int64_t x, bool moves, kw_scratch *scratch)
 {
+    const kw_real *total = NULL;
+    int64_t count = kw_plane_points(sim);
+    if (scratch->divergence != NULL) memset(scratch->divergence, 0, (size_t)count * sizeof(kw_real));
+    if (sim->problem->nonlinear) {
+        KW(plane_total)(sim, x, scratch->total);
+        total = scratch->total;
+    }
+    for (int a = 0; a < sim->layout.slots.dims; a++) {
+        KW(plane_inverse)(&sim->plans, sim->spec[a] + x * sim->layout.spec_pitch, scratch->plane);
+        if (scratch->divergence != NULL) accumulate(scratch->divergence, scratch->plane, count);
+        if (moves) update_density(sim, a, x, scratch->plane, total, scratch->row);
+    }
+    if (moves) KW(sources_pressure)(sim, x);
+    if (sim->problem->absorption.on) KW(plane_absorption)(sim, x, scratch);
+}
+
+/* rho_i from the divergences in spec_i, p from the rho_i, and spec_0 = F_planes p. A power law needs a pass over lines
+ * in between. */
+static void planes_density(kw_sim *sim, bool moves)
+{
+    bool fractional = sim->attenuates || sim->disperses;
 #pragma omp for schedule(static)
     for (int64_t x = 0; x < sim->layout.slots.n[KW_LINES]; x++) {
         kw_scratch *scratch = &sim->scratch[omp_get_thread_num()];
-        for (int a = 0; a < sim->layout.slots.dims; a++) {
-            KW(plane_inverse)(&sim->plans, sim->spec[a] + x * sim->layout.spec_pitch, scratch->plane);
-            update_density(sim, a, x, scratch->plane, scratch->row);
-        }
-        update_pressure(sim, x);
+        plane_density(sim, x, moves, scratch);
+        if (fractional) continue;
+        KW(plane_pressure)(sim, x, scratch);
+        transform_pressure(sim, x);
+    }
+    if (!fractional) return;
+    KW(lines_absorption)(sim);
+#pragma omp for schedule(static)
+    for (int64_t x = 0; x < sim->layout.slots.n[KW_LINES]; x++) {
+        KW(plane_pressure_absorbing)(sim, x, &sim->scratch[omp_get_thread_num()]);
         transform_pressure(sim, x);
     }
 }
@@ -237,20 +259,43 @@ void KW(classical_step)(kw_sim *sim)
 #pragma omp parallel num_threads(sim->threads)
     {
         unsigned mode = flush_denormals();
+        KW(sources_prepare)(sim);
         lines_gradient(sim);
         planes_velocity(sim);
         lines_divergence(sim);
-        planes_density(sim);
+        planes_density(sim, true);
         restore_denormals(mode);
     }
 }
 
+/* Absorption makes p depend on the divergences too: they follow from u. */
+static void refresh_divergence(kw_sim *sim)
+{
+#pragma omp for schedule(static)
+    for (int64_t x = 0; x < sim->layout.slots.n[KW_LINES]; x++)
+        for (int a = 0; a < sim->layout.slots.dims; a++) {
+            kw_complex *spec = sim->spec[a] + x * sim->layout.spec_pitch;
+            KW(plane_forward)(&sim->plans, sim->u[a] + x * sim->layout.real_pitch, spec);
+        }
+    lines_divergence(sim);
+    planes_density(sim, false);
+}
+
 void KW(classical_refresh)(kw_sim *sim)
 {
-#pragma omp parallel for num_threads(sim->threads) schedule(static)
-    for (int64_t x = 0; x < sim->layout.slots.n[KW_LINES]; x++) {
-        update_pressure(sim, x);
-        transform_pressure(sim, x);
+#pragma omp parallel num_threads(sim->threads)
+    {
+        unsigned mode = flush_denormals();
+        if (sim->problem->absorption.on) {
+            refresh_divergence(sim);
+        } else {
+#pragma omp for schedule(static)
+            for (int64_t x = 0; x < sim->layout.slots.n[KW_LINES]; x++) {
+                KW(plane_pressure)(sim, x, &sim->scratch[omp_get_thread_num()]);
+                transform_pressure(sim, x);
+            }
+        }
+        restore_denormals(mode);
     }
 }
 

@@ -3,16 +3,30 @@
 #define KW_CPU_SIM_H
 
 #include "implementation.h"
+#include "kwsim/sources.h"
 #include "layout.h"
 #include "plans.h"
 #include "real.h"
 
-/* Working memory of one thread. */
+/* Working memory of one thread. Planes are [real_pitch]; NULL where the physics does not need them. */
 typedef struct kw_scratch {
     kw_complex *in, *out; /* tiles [n[KW_LINES]][KW_TILE] */
-    kw_real *plane;       /* [real_pitch] */
-    kw_real *row;         /* [n[KW_COLUMNS]] */
+    kw_real *plane;
+    kw_real *row;        /* [n[KW_COLUMNS]] */
+    kw_real *divergence; /* absorption: sum of the d_i, then times rho0 */
+    kw_real *total;      /* nonlinear: S before the step; absorption: S, and terms of the pressure */
 } kw_scratch;
+
+/* A source as the planes read it: points sorted by plane, in the listed order within each. */
+typedef struct kw_cpu_source {
+    const kw_source *source;
+    int axis;             /* active axis of a velocity source; -1: pressure */
+    int64_t *offset;      /* [count] into a padded field */
+    int64_t *row;         /* [count] of the signal */
+    kw_real *scale;       /* [count] */
+    int64_t *plane_start; /* [lines + 1] */
+    kw_real *field; /* additive: what a signal of 1 adds everywhere; with a signal per point: what this step adds */
+} kw_cpu_source;
 
 /* Fields are [plane][real_pitch], spectra [plane][spec_pitch]; index a = 0 ... dims-1 counts active axes. */
 struct kw_sim {
@@ -27,16 +41,21 @@ struct kw_sim {
     kw_real *rho[3];
     kw_complex *spec[3]; /* between steps spec[0] holds the plane transforms of p */
 
-    kw_real c2, rho0;           /* c0^2 and rho0 where constant */
-    kw_real *c2_map, *rho0_map; /* else; NULL where constant */
-    kw_real dt;
+    kw_real dt, c2, rho0, tau, eta, bona;                      /* where constant */
+    kw_real *c2_map, *rho0_map, *tau_map, *eta_map, *bona_map; /* else; NULL where constant */
+    bool attenuates, disperses;                                /* terms with transforms */
 
-    kw_real *kappa;       /* [n[KW_LINES]/2 + 1][spec_pitch], divided by the number of points */
-    kw_real *gradient[3]; /* P, complex: of lines [n]; of rows and columns one per column of a plane [spec_pitch] */
+    kw_real *kappa;        /* [n[KW_LINES]/2 + 1][spec_pitch], divided by the number of points; so the next three */
+    kw_real *kappa_source; /* cos(c_ref dt |k|/2), for additive sources */
+    kw_real *power[2];     /* |k|^(y-2) and |k|^(y-1) */
+    kw_complex *absorb[2]; /* spectra of rho0 sum d_i and of S: spec[0] and spec[1], or the spare */
+    kw_complex *spare;     /* a spectrum: the dispersion's in 1-D, the sources' */
+    kw_real *gradient[3];  /* P, complex: of lines [n]; of rows and columns one per column of a plane [spec_pitch] */
     kw_real *pml[3], *pml_staggered[3];
 
     kw_scratch *scratch; /* [threads] */
-    void *scratch_memory;
+    char *scratch_memory;
+    kw_cpu_source *sources; /* [problem->source_count] */
 
     int64_t sensors;
     int64_t *sensor_offset; /* into a padded field */
@@ -44,18 +63,48 @@ struct kw_sim {
     int64_t ring_steps, waiting;
 
     int64_t steps; /* taken */
-    bool stale;    /* densities were written from outside: p and spec[0] no longer follow */
+    bool stale;    /* the state was written from outside: p and spec[0] no longer follow */
     double bytes, create_seconds, step_seconds;
     int64_t allocations, fail_allocation;
 };
 
-/* The step, classical form: classical.c. */
+static inline int64_t kw_plane_points(const kw_sim *sim)
+{
+    return sim->layout.slots.n[KW_ROWS] * sim->layout.slots.n[KW_COLUMNS];
+}
+
+/* memory.c */
+kw_status KW(estimate)(const kw_problem *problem, const kw_options *options, kw_memory_plan *plan);
+kw_status KW(allocate)(kw_sim *sim);
+void KW(release)(kw_sim *sim);
+
+/* fields.c: tables and maps. */
+kw_status KW(fill)(kw_sim *sim, const kw_field_source *source);
+
+/* classical.c. The functions of all files below but these four are called by every thread of a parallel region. */
 void KW(classical_step)(kw_sim *sim);
-
-/* p and its plane transforms from the densities. */
+/* p and its plane transforms from the state. */
 void KW(classical_refresh)(kw_sim *sim);
-
 /* State of step 0 from p, which holds p0: rho_i = p0/(d c0^2), u_i at -dt/2 such that u(0) = 0. */
 void KW(classical_start)(kw_sim *sim);
+/* What a signal of 1 of each additive source adds, once. */
+void KW(sources_start)(kw_sim *sim);
+
+/* pressure.c: the equation of state with absorption and nonlinearity. */
+void KW(plane_total)(const kw_sim *sim, int64_t x, kw_real *total); /* S = sum rho_i of a plane */
+void KW(plane_absorption)(kw_sim *sim, int64_t x, kw_scratch *scratch);
+void KW(lines_absorption)(kw_sim *sim);
+/* spectrum = F_lines^-1 table F_lines spectrum */
+void KW(lines_scale)(kw_sim *sim, const kw_real *table, kw_complex *spectrum);
+/* p = c0^2 (S + B + Stokes' term) of a plane where no transform is needed. */
+void KW(plane_pressure)(kw_sim *sim, int64_t x, const kw_scratch *scratch);
+/* p with the terms whose spectra lines_absorption() made. */
+void KW(plane_pressure_absorbing)(kw_sim *sim, int64_t x, kw_scratch *scratch);
+
+/* sources.c */
+kw_status KW(sources_fill)(kw_sim *sim, const kw_field_source *fields);
+void KW(sources_prepare)(kw_sim *sim); /* what the step's additive sources with a signal per point add */
+void KW(sources_velocity)(kw_sim *sim, int a, int64_t x);
+void KW(sources_pressure)(kw_sim *sim, int64_t x);
 
 #endif

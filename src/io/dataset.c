@@ -111,7 +111,7 @@ void kw_dataset_close(kw_dataset *dataset)
     dataset->handle[0] = dataset->handle[1] = 0;
 }
 
-static kw_status read_rows(const kw_dataset *dataset, int64_t first, int64_t count, hid_t type, void *dst)
+kw_status kw_dataset_read(const kw_dataset *dataset, int64_t first, int64_t count, double *dst)
 {
     hsize_t start[KW_DATASET_RANK] = {(hsize_t)first}, size[KW_DATASET_RANK] = {(hsize_t)count};
     for (int i = 1; i < dataset->rank; i++) size[i] = (hsize_t)dataset->dim[i];
@@ -119,23 +119,13 @@ static kw_status read_rows(const kw_dataset *dataset, int64_t first, int64_t cou
     hid_t memory = dataset->rank > 0 ? H5Screate_simple(dataset->rank, size, NULL) : H5Screate(H5S_SCALAR);
     herr_t failed = 0;
     if (dataset->rank > 0) failed = H5Sselect_hyperslab(file_space, H5S_SELECT_SET, start, NULL, size, NULL);
-    if (failed >= 0) failed = H5Dread(dataset->handle[1], type, memory, file_space, H5P_DEFAULT, dst);
+    if (failed >= 0) failed = H5Dread(dataset->handle[1], H5T_NATIVE_DOUBLE, memory, file_space, H5P_DEFAULT, dst);
     H5Sclose(memory);
     H5Sclose(file_space);
     if (failed < 0)
         return kw_fail(KW_ERR_SCENE, "cannot read \"%s\" of \"%s\" (damaged or truncated?): %s", dataset->name,
                        dataset->file, kw_hdf5_reason());
     return KW_OK;
-}
-
-kw_status kw_dataset_read_double(const kw_dataset *dataset, int64_t first, int64_t count, double *dst)
-{
-    return read_rows(dataset, first, count, H5T_NATIVE_DOUBLE, dst);
-}
-
-kw_status kw_dataset_read_int64(const kw_dataset *dataset, int64_t first, int64_t count, int64_t *dst)
-{
-    return read_rows(dataset, first, count, H5T_NATIVE_INT64, dst);
 }
 
 void kw_dataset_shape(const kw_dataset *dataset, char *text, int size)

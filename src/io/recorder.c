@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <hdf5.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@ struct kw_recorder {
     bool force;
     const kw_problem *problem;
     kw_precision precision;
-    hid_t file, p;
+    hid_t file, p, time;
     int64_t sensors, samples; /* of a whole run */
     int64_t block_samples;    /* samples that are written together */
     char *block;              /* [sensors][block_samples] */
@@ -38,7 +39,10 @@ static hid_t real_type(const kw_recorder *recorder)
 
 static kw_status cannot_write(const kw_recorder *recorder)
 {
-    return kw_fail(KW_ERR_RUN, "cannot write \"%s\": %s", recorder->part, kw_hdf5_reason());
+    const char *reason = kw_hdf5_reason();
+    bool locked = strstr(reason, "temporarily unavailable") != NULL;
+    return kw_fail(KW_ERR_RUN, "cannot write \"%s\": %s%s", recorder->part, reason,
+                   locked ? " (another run is writing it)" : "");
 }
 
 /* ---- files ---- */
@@ -61,11 +65,35 @@ static char *part_name(const char *path)
     return part;
 }
 
+/* Before a long set-up: can the folder of NAME.part be written to? Frees `part` if not. */
+static kw_status check_folder(char *part)
+{
+    char *slash = strrchr(part, '/');
+    if (slash != NULL) *slash = '\0';
+    int failed = access(slash == NULL ? "." : slash == part ? "/" : part, W_OK | X_OK) != 0 ? errno : 0;
+    if (slash != NULL) *slash = '/';
+    if (!failed) return KW_OK;
+    kw_fail(KW_ERR_RUN, "cannot write \"%s\": %s", part, strerror(failed));
+    free(part);
+    return KW_ERR_RUN;
+}
+
+double kw_recorder_bytes(const kw_problem *problem, kw_precision precision)
+{
+    double sensors = problem->record.p ? (double)kw_sensor_count(problem) : 0.0, real = (double)kw_real_size(precision);
+    double plane = (double)problem->grid.n[1] * (double)problem->grid.n[2] * real;
+    double block = fmin(fmax((double)BLOCK_BYTES, sensors * real), sensors * real * (double)MOST_BLOCK_SAMPLES);
+    double slab =
+        problem->record.p_final ? fmin(fmax((double)BLOCK_BYTES, plane), plane * (double)problem->grid.n[0]) : 0;
+    return block + slab;
+}
+
 kw_status kw_recorder_check(const char *path, bool force)
 {
     KW_TRY(refuse_existing(path, force, ""));
     char *part = part_name(path);
     if (part == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory");
+    KW_TRY(check_folder(part));
     kw_status status = refuse_existing(part, force, " from a run that did not finish, or that is running now");
     free(part);
     return status;
@@ -79,6 +107,8 @@ static kw_status rename_part(const kw_recorder *recorder)
     if (failed && (errno == EINVAL || errno == ENOSYS) && access(recorder->path, F_OK) != 0)
         failed = rename(recorder->part, recorder->path); /* file systems without RENAME_NOREPLACE */
     if (!failed) return KW_OK;
+    if (access(recorder->part, F_OK) != 0)
+        return kw_fail(KW_ERR_RUN, "the results are lost: \"%s\" was removed while the run went on", recorder->part);
     return kw_fail(KW_ERR_RUN, "the results are in \"%s\", which cannot be renamed to \"%s\": %s", recorder->part,
                    recorder->path, strerror(errno));
 }
@@ -98,8 +128,9 @@ static kw_status create_file(kw_recorder *recorder)
 static void close_file(kw_recorder *recorder, herr_t *result)
 {
     if (recorder->p > 0 && H5Dclose(recorder->p) < 0) *result = -1;
+    if (recorder->time > 0 && H5Dclose(recorder->time) < 0) *result = -1;
     if (recorder->file > 0 && H5Fclose(recorder->file) < 0) *result = -1;
-    recorder->p = recorder->file = 0;
+    recorder->p = recorder->time = recorder->file = 0;
 }
 
 static void free_recorder(kw_recorder *recorder)
@@ -172,29 +203,37 @@ static herr_t put_problem(const kw_recorder *recorder)
     return H5Gclose(medium);
 }
 
-/* /time: the time of each recorded sample. */
-static herr_t put_time(const kw_recorder *recorder)
+/* /time: the time of each sample; like /p it grows as they are written. */
+static herr_t put_time(kw_recorder *recorder)
 {
-    enum { ROWS = 4096 };
     const kw_problem *problem = recorder->problem;
-    double dt = problem->time.dt, row[ROWS];
+    double dt = problem->time.dt;
     int64_t from = problem->record.from_step;
-    hid_t time = kw_make_dataset(recorder->file, "time", H5T_IEEE_F64LE, 1, &recorder->samples);
-    herr_t result = time < 0 ? -1 : 0;
-    for (int64_t first = 0; first < recorder->samples && result >= 0; first += ROWS) {
-        int64_t count = recorder->samples - first < ROWS ? recorder->samples - first : ROWS;
-        for (int64_t i = 0; i < count; i++) row[i] = (double)(from + first + i) * dt;
-        result = kw_write_rows(time, H5T_NATIVE_DOUBLE, first, count, row);
-    }
-    KW_PUT(result);
+    hsize_t none = 0, most = H5S_UNLIMITED, chunk = 4096;
+    hid_t space = H5Screate_simple(1, &none, &most), how = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_chunk(how, 1, &chunk);
+    hid_t time = recorder->time =
+        H5Dcreate2(recorder->file, "time", H5T_IEEE_F64LE, space, H5P_DEFAULT, how, H5P_DEFAULT);
+    H5Pclose(how);
+    H5Sclose(space);
+    KW_PUT(time < 0 ? -1 : 0);
     KW_PUT(kw_put_text(time, "units", "s"));
     KW_PUT(kw_put_real(time, "dt", dt));
     KW_PUT(kw_put_real(time, "t0", (double)from * dt));
     KW_PUT(kw_put_real(time, "cfl", problem->time.cfl));
     KW_PUT(kw_put_integer(time, "first_step", from));
-    KW_PUT(kw_put_integer(time, "steps", problem->time.steps));
-    KW_PUT(kw_put_integer(time, "samples", recorder->samples));
-    return H5Dclose(time);
+    return kw_put_integer(time, "steps", problem->time.steps);
+}
+
+/* Times of samples first ... first+count-1. */
+static herr_t write_times(const kw_recorder *recorder, int64_t first, int64_t count)
+{
+    double row[256]; /* MOST_BLOCK_SAMPLES */
+    hsize_t size = (hsize_t)(first + count);
+    for (int64_t i = 0; i < count; i++)
+        row[i] = (double)(recorder->problem->record.from_step + first + i) * recorder->problem->time.dt;
+    KW_PUT(H5Dset_extent(recorder->time, &size));
+    return kw_write_rows(recorder->time, H5T_NATIVE_DOUBLE, first, count, row);
 }
 
 static herr_t put_sensor_rows(const kw_recorder *recorder, const hid_t dataset[4])
@@ -246,7 +285,7 @@ static herr_t put_sensors(const kw_recorder *recorder)
     return H5Gclose(group);
 }
 
-/* /p [sensor][time], in chunks that a block covers whole. */
+/* /p [sensor][time], in chunks that a block covers whole; time grows as samples are written. */
 static herr_t put_p(kw_recorder *recorder)
 {
     static const char *const axes[2] = {"sensor", "time"};
@@ -254,9 +293,9 @@ static herr_t put_p(kw_recorder *recorder)
     int64_t bytes = (int64_t)kw_real_size(recorder->precision) * recorder->block_samples;
     int64_t rows = CHUNK_BYTES / bytes;
     rows = rows < 1 ? 1 : rows > recorder->sensors ? recorder->sensors : rows;
-    hsize_t size[2] = {(hsize_t)recorder->sensors, (hsize_t)recorder->samples};
+    hsize_t size[2] = {(hsize_t)recorder->sensors, 0}, most[2] = {size[0], H5S_UNLIMITED};
     hsize_t chunk[2] = {(hsize_t)rows, (hsize_t)recorder->block_samples};
-    hid_t space = H5Screate_simple(2, size, NULL), how = H5Pcreate(H5P_DATASET_CREATE);
+    hid_t space = H5Screate_simple(2, size, most), how = H5Pcreate(H5P_DATASET_CREATE);
     H5Pset_chunk(how, 2, chunk);
     recorder->p = H5Dcreate2(recorder->file, "p", real_type(recorder), space, H5P_DEFAULT, how, H5P_DEFAULT);
     H5Pclose(how);
@@ -321,12 +360,15 @@ static kw_status write_block(kw_recorder *recorder)
     hsize_t start[2] = {0, (hsize_t)recorder->written};
     hsize_t size[2] = {(hsize_t)recorder->sensors, (hsize_t)recorder->in_block};
     hsize_t held[2] = {(hsize_t)recorder->sensors, (hsize_t)recorder->block_samples}, zero[2] = {0, 0};
+    hsize_t grown[2] = {(hsize_t)recorder->sensors, (hsize_t)(recorder->written + recorder->in_block)};
+    if (H5Dset_extent(recorder->p, grown) < 0) return cannot_write(recorder);
     hid_t space = H5Dget_space(recorder->p), memory = H5Screate_simple(2, held, NULL);
     herr_t result = H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, size, NULL);
     if (result >= 0) result = H5Sselect_hyperslab(memory, H5S_SELECT_SET, zero, NULL, size, NULL);
     if (result >= 0) result = H5Dwrite(recorder->p, real_type(recorder), memory, space, H5P_DEFAULT, recorder->block);
     H5Sclose(memory);
     H5Sclose(space);
+    if (result >= 0) result = write_times(recorder, recorder->written, recorder->in_block);
     if (result < 0) return cannot_write(recorder);
     recorder->written += recorder->in_block;
     recorder->in_block = 0;
@@ -413,18 +455,10 @@ static herr_t put_result(const kw_recorder *recorder, const kw_recorder_result *
     return kw_put_real(file, "memory_bytes", result->stats.bytes);
 }
 
-/* A run that ended early keeps the samples that it has. */
-static herr_t cut_short(const kw_recorder *recorder)
-{
-    hsize_t size[2] = {(hsize_t)recorder->sensors, (hsize_t)recorder->written};
-    return recorder->p > 0 && recorder->written < recorder->samples ? H5Dset_extent(recorder->p, size) : 0;
-}
-
 kw_status kw_recorder_finish(kw_recorder *recorder, const kw_recorder_result *result)
 {
     kw_status status = write_block(recorder);
-    herr_t written = status != KW_OK ? -1 : cut_short(recorder);
-    if (written >= 0) written = put_result(recorder, result);
+    herr_t written = status != KW_OK ? -1 : put_result(recorder, result);
     if (written < 0 && status == KW_OK) status = cannot_write(recorder);
     close_file(recorder, &written);
     if (written < 0 && status == KW_OK) status = cannot_write(recorder);

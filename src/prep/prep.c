@@ -10,6 +10,8 @@
 /* A shape counts as seen on the grid where it leaves at least this much of its value. */
 static const double SEEN_WEIGHT = 0.1;
 
+static const int64_t SLAB_BYTES = INT64_C(32) << 20;
+
 typedef struct kw_maps {
     const kw_problem *problem;
     int threads;
@@ -20,6 +22,12 @@ typedef struct kw_maps {
 
 static int64_t plane_points(const kw_maps *maps) { return maps->problem->grid.n[1] * maps->problem->grid.n[2]; }
 
+double kw_prep_bytes(const kw_problem *problem)
+{
+    double plane = (double)problem->grid.n[1] * (double)problem->grid.n[2] * sizeof(double);
+    return 2.0 * fmin(fmax((double)SLAB_BYTES, plane), plane * (double)problem->grid.n[0]);
+}
+
 static void maps_close(kw_maps *maps)
 {
     for (int q = 0; q < KW_QUANTITY_COUNT; q++) kw_dataset_close(&maps->dataset[q]);
@@ -29,9 +37,8 @@ static void maps_close(kw_maps *maps)
 static kw_status maps_open(kw_maps *maps, const kw_problem *problem, int threads)
 {
     *maps = (kw_maps){.problem = problem, .threads = threads};
-    const int64_t wanted = INT64_C(32) << 20;
     int64_t bytes = plane_points(maps) * (int64_t)sizeof(double);
-    maps->slab_planes = wanted / bytes > 1 ? wanted / bytes : 1;
+    maps->slab_planes = SLAB_BYTES / bytes > 1 ? SLAB_BYTES / bytes : 1;
     if (maps->slab_planes > problem->grid.n[0]) maps->slab_planes = problem->grid.n[0];
     maps->slab = malloc((size_t)(maps->slab_planes * bytes));
     if (maps->slab == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for %lld bytes of map", (long long)bytes);
@@ -67,7 +74,7 @@ static kw_status make_slab(kw_maps *maps, int quantity, int64_t x0, int64_t nx, 
     const kw_grid *grid = &maps->problem->grid;
     const kw_map *map = &maps->problem->map[quantity];
     int64_t points = plane_points(maps);
-    if (map->file != NULL) KW_TRY(kw_dataset_read_double(&maps->dataset[quantity], x0, nx, maps->slab));
+    if (map->file != NULL) KW_TRY(kw_dataset_read(&maps->dataset[quantity], x0, nx, maps->slab));
 #pragma omp parallel for num_threads(maps->threads) schedule(static)
     for (int64_t x = x0; x < x0 + nx; x++) {
         double *plane = maps->slab + (x - x0) * points;
@@ -168,15 +175,23 @@ static const struct {
                               {0.0, 100.0, ""},
                               {-INFINITY, INFINITY, "Pa"}};
 
+/* Beyond these even single precision's exponent is not safe. */
+static const struct {
+    double least, most;
+} sane[KW_QUANTITY_COUNT] = {{1e-6, 1e9}, {1e-9, 1e9}, {0.0, 1e9}, {0.0, 1e9}, {-1e30, 1e30}};
+
 static kw_status check_range(const kw_map *map, int quantity)
 {
     const int64_t *lo = map->min_at, *hi = map->max_at;
-    if (quantity == KW_QUANTITY_P0) return KW_OK;
     bool positive = quantity == KW_QUANTITY_C0 || quantity == KW_QUANTITY_RHO0;
-    if (map->min < 0.0 || (positive && map->min == 0.0))
+    if (quantity != KW_QUANTITY_P0 && (map->min < 0.0 || (positive && map->min == 0.0)))
         return kw_fail(KW_ERR_SCENE, "%s: must be %s 0 %s, got %g at grid point (%lld, %lld, %lld)", map->where,
                        positive ? ">" : ">=", usual[quantity].unit, map->min, (long long)lo[0], (long long)lo[1],
                        (long long)lo[2]);
+    if (map->max > sane[quantity].most || map->min < sane[quantity].least)
+        return kw_fail(KW_ERR_SCENE, "%s: must be from %g to %g %s, got %g to %g", map->where, sane[quantity].least,
+                       sane[quantity].most, usual[quantity].unit, map->min, map->max);
+    if (quantity == KW_QUANTITY_P0) return KW_OK;
     if (map->min < usual[quantity].least)
         kw_log(KW_LOG_WARNING, "%s: %s %g %s at grid point (%lld, %lld, %lld) is below %g: is the unit right?",
                map->where, kw_quantity_name(quantity), map->min, usual[quantity].unit, (long long)lo[0],

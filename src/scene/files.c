@@ -20,5 +20,6 @@ kw_status kw_scene_file(const kw_node *node, char **path, char **dataset)
     if (realpath(joined, absolute) != NULL) KW_TRY(kw_node_set_text(node, "file", absolute));
     *path = strdup(realpath(joined, absolute) != NULL ? absolute : joined);
     *dataset = strdup(name);
+    if (*path != NULL) KW_TRY(kw_tree_add_input(node->tree, *path));
     return *path != NULL && *dataset != NULL ? KW_OK : kw_fail(KW_ERR_RESOURCE, "no memory for the scene");
 }

@@ -6,6 +6,13 @@
 #include "kwsim/log.h"
 #include "parts.h"
 
+/* Until the scan nobody knows whether the map is the same everywhere. */
+static void unknown_range(kw_map *map)
+{
+    map->min = -INFINITY;
+    map->max = INFINITY;
+}
+
 static kw_status check_map_shape(const kw_node *node, const kw_grid *grid, const kw_map *map)
 {
     kw_dataset dataset;
@@ -24,6 +31,7 @@ static kw_status check_map_shape(const kw_node *node, const kw_grid *grid, const
 static kw_status read_map_file(const kw_node *node, const kw_grid *grid, kw_map *map)
 {
     KW_TRY(kw_scene_file(node, &map->file, &map->dataset));
+    unknown_range(map);
     return check_map_shape(node, grid, map);
 }
 
@@ -32,6 +40,7 @@ static kw_status add_paint(kw_map *map, const kw_node *node, const kw_shape *sha
     kw_paint *paints = realloc(map->paints, (size_t)(map->paint_count + 1) * sizeof *paints);
     if (paints == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for the scene");
     map->paints = paints;
+    unknown_range(map);
     paints[map->paint_count++] = (kw_paint){*shape, value, kw_node_where(node, NULL)};
     return KW_OK;
 }

@@ -17,12 +17,13 @@ static config_setting_t *member(const kw_node *node, const char *key)
 static void origin(const kw_node *node, const config_setting_t *setting, char *text, size_t size)
 {
     int number = setting != NULL ? (int)(intptr_t)config_setting_get_hook(setting) : 0, line;
+    int source = number < 0 ? -number : setting != NULL ? (int)config_setting_source_line(setting) : 0;
     if (number > 0)
         snprintf(text, size, "%s", node->tree->override_name[number - 1]);
-    else if (setting == NULL || config_setting_source_line(setting) == 0 || config_setting_is_root(setting))
+    else if (source == 0 || config_setting_is_root(setting))
         snprintf(text, size, "%s", node->tree->path);
     else {
-        const char *file = kw_text_origin(&node->tree->text, (int)config_setting_source_line(setting), &line);
+        const char *file = kw_text_origin(&node->tree->text, source, &line);
         snprintf(text, size, "%s:%d", file, line);
     }
 }
@@ -421,12 +422,27 @@ kw_status kw_node_choice(const kw_node *node, const char *key, const char *allow
     return kw_node_set_text(node, key, text);
 }
 
+/* Writes the default into the tree. */
+static kw_status keep_choices(const kw_node *node, const char *key, const char *allowed, unsigned bits)
+{
+    config_setting_t *list = config_setting_add(node->setting, key, CONFIG_TYPE_LIST);
+    const char *word;
+    size_t length;
+    for (int i = 0; (word = next_word(&allowed, &length)) != NULL; i++) {
+        char text[64];
+        if (!(bits >> i & 1)) continue;
+        snprintf(text, sizeof text, "%.*s", (int)length, word);
+        config_setting_set_string_elem(list, -1, text);
+    }
+    return KW_OK;
+}
+
 kw_status kw_node_choices(const kw_node *node, const char *key, const char *allowed, unsigned *bits)
 {
     int count, word;
     const config_setting_t *setting = member(node, key);
     KW_TRY(kw_node_list(node, key, &count));
-    if (setting == NULL) return KW_OK;
+    if (setting == NULL) return keep_choices(node, key, allowed, *bits);
     *bits = 0;
     for (int i = 0; i < count; i++) {
         KW_TRY(read_word(node, key, config_setting_get_elem(setting, (unsigned)i), allowed, &word));

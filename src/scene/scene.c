@@ -85,6 +85,7 @@ static kw_status read_output(const kw_node *root, kw_problem *problem)
     KW_TRY(kw_node_group(root, "output", &node));
     KW_TRY(kw_node_check_keys(&node, "file"));
     KW_TRY(kw_node_text(&node, "file", &file));
+    if (file == name) KW_TRY(kw_node_set_text(&node, "file", name));
     problem->output_file = strdup(file);
     return problem->output_file != NULL ? KW_OK : kw_fail(KW_ERR_RESOURCE, "no memory for the scene");
 }
@@ -111,6 +112,10 @@ static kw_status read_all(kw_tree *tree, kw_problem *problem)
     KW_TRY(kw_scene_sensors(&root, problem));
     KW_TRY(read_output(&root, problem));
     KW_TRY(read_cpu(&root, problem));
+    problem->inputs = tree->inputs;
+    problem->input_count = tree->input_count;
+    tree->inputs = NULL;
+    tree->input_count = 0;
     problem->scene_text = kw_tree_print(tree);
     return problem->scene_text != NULL ? KW_OK : kw_fail(KW_ERR_RESOURCE, "no memory for the scene");
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kwsim/dataset.h"
+#include "kwsim/machine.h"
 #include "parts.h"
 
 /* ---- points ---- */
@@ -42,10 +43,15 @@ static kw_status read_rows(const kw_dataset *dataset, bool integer, kw_sensor_se
         return kw_fail(KW_ERR_SCENE, "\"%s\" must be points x 3 (x, y, z of each), got %s", dataset->name, shape);
     if (integer && !dataset->integer)
         return kw_fail(KW_ERR_SCENE, "\"%s\" must hold integers: grid indices, from 0", dataset->name);
+    double need = 3.0 * sizeof(double) * (double)dataset->dim[0], have, total;
+    kw_machine_memory(&have, &total);
+    if (need > have)
+        return kw_fail(KW_ERR_RESOURCE, "\"%s\" has %lld points: they need %.3g GB, and %.3g GB are free",
+                       dataset->name, (long long)dataset->dim[0], need / 1e9, have / 1e9);
     set->count = dataset->dim[0];
     set->position = malloc((size_t)set->count * 3 * sizeof(double));
     if (set->position == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for %lld points", (long long)set->count);
-    KW_TRY(kw_dataset_read_double(dataset, 0, set->count, set->position));
+    KW_TRY(kw_dataset_read(dataset, 0, set->count, set->position));
     for (int64_t k = 0; k < 3 * set->count; k++)
         if (!isfinite(set->position[k]))
             return kw_fail(KW_ERR_SCENE, "\"%s\" must be finite, got %g in row %lld", dataset->name, set->position[k],
@@ -187,6 +193,7 @@ static kw_status read_set(const kw_node *node, kw_problem *problem)
         free(set.position);
         return status;
     }
+    set.first = kw_sensor_count(problem);
     problem->sets[problem->set_count++] = set;
     return KW_OK;
 }

@@ -134,7 +134,10 @@ static kw_status put_through(kw_reader *reader, const char *end)
 static kw_status put_string(kw_reader *reader)
 {
     const char *end = reader->at + 1;
-    while (*end != '\0' && *end != '"' && *end != '\n') end += end[0] == '\\' && end[1] != '\0' ? 2 : 1;
+    while (*end != '\0' && *end != '"' && *end != '\n') {
+        if (strncmp(end, "\\x00", 4) == 0) return fail_at(reader, "text cannot hold a zero byte", end, 4);
+        end += end[0] == '\\' && end[1] != '\0' ? 2 : 1;
+    }
     if (*end != '"')
         return fail_at(reader, "this text in quotes does not end on its line", reader->at, strcspn(reader->at, "\r\n"));
     return put_through(reader, end + 1);
@@ -220,7 +223,7 @@ static kw_status put_next(kw_reader *reader, bool *line_start)
 {
     const char *s = reader->at;
     bool start = *line_start;
-    *line_start = start && (*s == ' ' || *s == '\t');
+    *line_start = start && (*s == ' ' || *s == '\t' || (s[0] == '/' && s[1] == '*'));
     if (*s == '\n') {
         KW_TRY(put_newline(reader));
         reader->at++;
@@ -229,6 +232,7 @@ static kw_status put_next(kw_reader *reader, bool *line_start)
         return KW_OK;
     }
     if (start && strncmp(s, "@include", 8) == 0 && !reader->string) return put_include(reader);
+    if (*s == '@') return fail_at(reader, "@ begins only an @include, at the start of a line", s, strcspn(s, "\r\n"));
     if (*s == '#' || (s[0] == '/' && s[1] == '/')) {
         reader->at += strcspn(s, "\n");
         return KW_OK;
@@ -243,9 +247,34 @@ static kw_status put_next(kw_reader *reader, bool *line_start)
     return put(reader, *s == '[' ? "(" : *s == ']' ? ")" : *s == '\r' ? " " : s, 1);
 }
 
+/* Bytes of the UTF-8 character at s; 0 if it is none. */
+static int utf8_length(const unsigned char *s)
+{
+    int length = s[0] < 0x80 ? 1 : s[0] >= 0xC2 && s[0] < 0xE0 ? 2 : s[0] >= 0xE0 && s[0] < 0xF0 ? 3 : 0;
+    if (s[0] >= 0xF0 && s[0] < 0xF5) length = 4;
+    for (int i = 1; i < length; i++)
+        if ((s[i] & 0xC0) != 0x80) return 0;
+    return length;
+}
+
+static kw_status check_utf8(const kw_reader *reader)
+{
+    int line = reader->line;
+    for (const char *s = reader->at; *s != '\0';) {
+        int length = utf8_length((const unsigned char *)s);
+        if (length == 0)
+            return kw_fail(KW_ERR_SCENE, "%s:%d: the byte 0x%02x is not UTF-8; save the text as UTF-8",
+                           reader->text->file[reader->file], line, (unsigned)(unsigned char)*s);
+        line += *s == '\n';
+        s += length;
+    }
+    return KW_OK;
+}
+
 static kw_status put_all(kw_reader *reader)
 {
     bool line_start = true;
+    KW_TRY(check_utf8(reader));
     while (*reader->at != '\0') KW_TRY(put_next(reader, &line_start));
     return put_newline(reader);
 }

@@ -23,10 +23,18 @@ static void mark(config_setting_t *setting, int number)
         mark(config_setting_get_elem(setting, (unsigned)i), number);
 }
 
+/* Where a setting came from, in one number for its hook: an override (> 0) or a line (< 0). */
+static int origin_of(const config_setting_t *setting)
+{
+    int number = (int)(intptr_t)config_setting_get_hook(setting);
+    return number != 0 ? number : -(int)config_setting_source_line(setting);
+}
+
 static bool copy_into(config_setting_t *parent, const char *name, const config_setting_t *from)
 {
     config_setting_t *to = config_setting_add(parent, name, config_setting_type(from));
     if (to == NULL) return false;
+    config_setting_set_hook(to, (void *)(intptr_t)origin_of(from));
     switch (config_setting_type(from)) {
     case CONFIG_TYPE_INT:
         return config_setting_set_int(to, config_setting_get_int(from));
@@ -50,24 +58,23 @@ static bool copy_into(config_setting_t *parent, const char *name, const config_s
 
 /* ---- parsing ---- */
 
-/* The name before the = or : of a line, for libconfig's message about a name that is there twice. */
-static void name_in_line(const kw_text *text, int line, char *name, size_t size)
+/* A line of the prepared text, without the space around it. */
+static void quote_line(const kw_text *text, int line, char *quote, size_t size)
 {
     const char *s = text->data;
-    for (int i = 1; i < line && s != NULL; i++) s = strchr(s, '\n') + 1;
-    while (s != NULL && isspace((unsigned char)*s) && *s != '\n') s++;
-    size_t n = s != NULL ? strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-*") : 0;
-    snprintf(name, size, "%.*s", (int)n, s != NULL ? s : "");
+    for (int i = 1; i < line && s != NULL; i++) s = strchr(s, '\n') != NULL ? strchr(s, '\n') + 1 : NULL;
+    while (s != NULL && (*s == ' ' || *s == '\t')) s++;
+    snprintf(quote, size, "%.*s", s != NULL ? (int)strcspn(s, "\n") : 0, s != NULL ? s : "");
 }
 
 static kw_status parse_error(const config_t *config, const kw_text *text)
 {
     int line = config_error_line(config), origin;
     const char *file = kw_text_origin(text, line, &origin), *what = config_error_text(config);
-    char name[80];
+    char quote[80];
     if (what != NULL && strstr(what, "duplicate") != NULL) {
-        name_in_line(text, line, name, sizeof name);
-        return kw_fail(KW_ERR_SCENE, "%s:%d: %s: this key is in its group twice; keep one", file, origin, name);
+        quote_line(text, line, quote, sizeof quote);
+        return kw_fail(KW_ERR_SCENE, "%s:%d: a key is in its group twice, keep one: %s", file, origin, quote);
     }
     return kw_fail(KW_ERR_SCENE,
                    "%s:%d: %s (in libconfig's form a setting is `key = value;`: is a ; = or a closing "
@@ -107,6 +114,8 @@ static bool next_step(const char **at, char *name, size_t size, int *index)
         snprintf(name, size, "%.*s", (int)n, s);
         s += n;
     }
+    if (*s == '.' && (s[1] == '[' || s[1] == '.' || s[1] == '=' || s[1] == '\0')) return false;
+    if (*s != '.' && *s != '[' && *s != '=') return false;
     if (*s == '.') s++;
     *at = s;
     return true;
@@ -128,11 +137,7 @@ static bool replace_element(config_setting_t *list, int index, const config_sett
     for (int i = 0; i < count; i++) {
         const config_setting_t *from = i == index ? value : config_setting_get_elem(list, 0);
         if (!copy_into(list, NULL, from)) return false;
-        if (i == index)
-            mark(config_setting_get_elem(list, (unsigned)config_setting_length(list) - 1), number);
-        else
-            config_setting_set_hook(config_setting_get_elem(list, (unsigned)config_setting_length(list) - 1),
-                                    config_setting_get_hook(from));
+        if (i == index) mark(config_setting_get_elem(list, (unsigned)config_setting_length(list) - 1), number);
         config_setting_remove_elem(list, 0);
     }
     return true;
@@ -172,9 +177,10 @@ static kw_status parse_value(const char *value, const char *name, config_t *conf
     char *text = malloc(size);
     if (text == NULL) return no_memory();
     kw_text prepared;
-    bool word = value[0] != '\0' && strpbrk(value, "\"[](){};\n") == NULL;
-    bool named = word && (isalpha((unsigned char)value[0]) || strchr("/._~", value[0]) != NULL) &&
-                 strcasecmp(value, "true") != 0 && strcasecmp(value, "false") != 0;
+    bool word = value[0] != '\0' && strpbrk(value, "\"[](){};=\n\\") == NULL;
+    bool number =
+        strchr("+-.0123456789", value[0]) != NULL && strspn(value, "+-.0123456789eExXabcdefABCDEFL") == strlen(value);
+    bool named = word && !number && strcasecmp(value, "true") != 0 && strcasecmp(value, "false") != 0;
     snprintf(text, size, named ? "value = \"%s\";" : "value = %s;", value);
     kw_status status = kw_text_from_string(text, name, &prepared);
     free(text);
@@ -222,13 +228,27 @@ kw_status kw_tree_load(const char *path, const char *const *overrides, int count
     KW_TRY(kw_text_load(path, &tree->text));
     tree->config_made = true;
     kw_status status = parse(&tree->config, &tree->text);
+    for (int i = 0; i < tree->text.file_count && status == KW_OK; i++)
+        status = kw_tree_add_input(tree, tree->text.file[i]);
     if (status == KW_OK) status = apply_overrides(tree, overrides, count);
     if (status != KW_OK) kw_tree_free(tree);
     return status;
 }
 
+kw_status kw_tree_add_input(kw_tree *tree, const char *path)
+{
+    char **inputs = realloc(tree->inputs, (size_t)(tree->input_count + 1) * sizeof *inputs);
+    if (inputs == NULL) return no_memory();
+    tree->inputs = inputs;
+    if ((inputs[tree->input_count] = strdup(path)) == NULL) return no_memory();
+    tree->input_count++;
+    return KW_OK;
+}
+
 void kw_tree_free(kw_tree *tree)
 {
+    for (int64_t i = 0; i < tree->input_count; i++) free(tree->inputs[i]);
+    free(tree->inputs);
     if (tree->config_made) config_destroy(&tree->config);
     for (int i = 0; i < tree->override_count; i++) free(tree->override_name[i]);
     free(tree->override_name);

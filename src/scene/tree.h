@@ -18,6 +18,8 @@ typedef struct kw_tree {
     kw_text text;
     config_t config;
     bool config_made;
+    char **inputs; /* files that the scene is made of; owned; the HDF5 files are added as they are read */
+    int64_t input_count;
     char **override_name; /* "--set key=value", by number; owned */
     int override_count;
 } kw_tree;
@@ -36,6 +38,9 @@ void kw_tree_free(kw_tree *tree);
 
 /* The whole tree as a scene, lists in ( ); owned by the caller, or NULL without memory. */
 char *kw_tree_print(const kw_tree *tree);
+
+/* Notes a file that the scene is made of. */
+kw_status kw_tree_add_input(kw_tree *tree, const char *path);
 
 kw_node kw_tree_root(kw_tree *tree);
 
@@ -100,7 +105,7 @@ kw_status kw_node_set_text(const kw_node *node, const char *key, const char *val
 /* One word of the space-separated `allowed`; *value is its number. */
 kw_status kw_node_choice(const kw_node *node, const char *key, const char *allowed, bool keep, int *value);
 
-/* A list of words out of `allowed`, as bits. */
+/* A list of words out of `allowed`, as bits; absent, *bits stays and is written into the tree. */
 kw_status kw_node_choices(const kw_node *node, const char *key, const char *allowed, unsigned *bits);
 
 #endif
