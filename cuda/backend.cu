@@ -131,6 +131,7 @@ void destroy(kw_sim *sim)
     cudaFreeHost(sim->h_ring);
     cudaFreeHost(sim->h_looks);
     cudaGetLastError();
+    free(sim->sources);
     free(sim);
 }
 
@@ -337,7 +338,7 @@ kw_status write_field(kw_sim *sim, kw_field field, const kw_box *box, const void
     if (field == KW_FIELD_P) return kw_fail(KW_ERR_RUN, "p cannot be written: it follows from the densities");
     if (sim->steps == 0) return kw_fail(KW_ERR_RUN, "fields cannot be written before step 0");
     float2 *to = find_field(sim, field);
-    sim->stale = sim->stale || field >= KW_FIELD_RHOX;
+    sim->stale = true;
     return to != nullptr ? copy_box(sim, box, to, const_cast<void *>(src), true) : KW_OK;
 }
 

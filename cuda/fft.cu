@@ -84,8 +84,8 @@ shape find_shape(const kw_slots *slots, kw_fft_kind kind)
     }
     s.complex_distance = slots->n[KW_LINES] * slots->n[KW_ROWS] * slots->bins;
     s.real_distance = 2 * s.complex_distance;
-    s.batch = kind == KW_FFT_FORWARD_ONE ? 1 : slots->dims;
-    s.type = kind == KW_FFT_INVERSE_ALL ? CUFFT_C2R : CUFFT_R2C;
+    s.batch = kind == KW_FFT_FORWARD_ONE || kind == KW_FFT_INVERSE_ONE ? 1 : slots->dims;
+    s.type = kind == KW_FFT_INVERSE_ALL || kind == KW_FFT_INVERSE_ONE ? CUFFT_C2R : CUFFT_R2C;
     return s;
 }
 
@@ -130,7 +130,7 @@ kw_status kw_fft_open(int *version)
 kw_status kw_fft_work_bytes(const kw_slots *slots, size_t *bytes)
 {
     *bytes = 0;
-    for (int kind = 0; kind < 3; kind++) {
+    for (int kind = 0; kind < KW_FFT_KINDS; kind++) {
         cufftHandle plan;
         size_t own = 0;
         KW_CUFFT(cufft.create(&plan), "estimating the transforms");
@@ -144,7 +144,7 @@ kw_status kw_fft_work_bytes(const kw_slots *slots, size_t *bytes)
 
 kw_status kw_fft_make(kw_fft *fft, const kw_slots *slots, cudaStream_t stream)
 {
-    for (int kind = 0; kind < 3; kind++) {
+    for (int kind = 0; kind < KW_FFT_KINDS; kind++) {
         size_t own = 0;
         cufftHandle plan;
         KW_CUFFT(cufft.create(&plan), "planning the transforms");
@@ -160,7 +160,8 @@ kw_status kw_fft_make(kw_fft *fft, const kw_slots *slots, cudaStream_t stream)
 
 kw_status kw_fft_set_work(kw_fft *fft, void *work)
 {
-    for (int kind = 0; kind < 3; kind++) KW_CUFFT(cufft.set_work(fft->plan[kind], work), "sharing the work area");
+    for (int kind = 0; kind < KW_FFT_KINDS; kind++)
+        KW_CUFFT(cufft.set_work(fft->plan[kind], work), "sharing the work area");
     return KW_OK;
 }
 
@@ -176,7 +177,7 @@ kw_status kw_fft_run(const kw_fft *fft, kw_fft_kind kind, void *in, void *out)
 
 void kw_fft_destroy(kw_fft *fft)
 {
-    for (int kind = 0; kind < 3; kind++)
+    for (int kind = 0; kind < KW_FFT_KINDS; kind++)
         if (fft->made[kind]) cufft.destroy(fft->plan[kind]);
     *fft = {};
 }

@@ -8,16 +8,22 @@
 #include "kwsim/slots.h"
 #include "kwsim/status.h"
 
+typedef enum kw_fft_kind {
+    KW_FFT_FORWARD_ONE,
+    KW_FFT_FORWARD_ALL,
+    KW_FFT_INVERSE_ALL,
+    KW_FFT_INVERSE_ONE,
+    KW_FFT_KINDS
+} kw_fft_kind;
+
 /* Forward reads real rows of 2 bins floats (the first `columns` count) and writes rows of bins complex numbers; the
  * inverse goes back, destroys its input and is not scaled. Both may work in place. Fields of a batch follow each other.
  */
 typedef struct kw_fft {
-    int plan[3]; /* KW_FFT_FORWARD_ONE ... */
-    bool made[3];
+    int plan[KW_FFT_KINDS];
+    bool made[KW_FFT_KINDS];
     size_t work_bytes; /* one work area for all plans */
 } kw_fft;
-
-typedef enum kw_fft_kind { KW_FFT_FORWARD_ONE, KW_FFT_FORWARD_ALL, KW_FFT_INVERSE_ALL } kw_fft_kind;
 
 /* KW_ERR_RESOURCE with a remedy if the library is not found. */
 kw_status kw_fft_open(int *version);

@@ -47,11 +47,14 @@ __device__ inline float2 turn(float re, float im, float2 v)
 
 /* ---- spectra ---- */
 
-__device__ inline float kappa_at(const kw_device &d, const place &at)
+/* A table of |k|, which is even in every component. */
+__device__ inline float table_at(const kw_device &d, const float *table, const place &at)
 {
-    int x = min(at.x, d.lines - at.x), y = min(at.y, d.rows - at.y); /* |k| is even in every component */
-    return __ldg(&d.kappa[((int64_t)x * (d.rows / 2 + 1) + y) * d.bins + at.z]);
+    int x = min(at.x, d.lines - at.x), y = min(at.y, d.rows - at.y);
+    return __ldg(&table[((int64_t)x * (d.rows / 2 + 1) + y) * d.bins + at.z]);
 }
+
+__device__ inline float kappa_at(const kw_device &d, const place &at) { return table_at(d, d.kappa, at); }
 
 template <int DIMS> __device__ inline float2 gradient_at(const kw_device &d, const place &at, int a)
 {
@@ -146,34 +149,68 @@ template <int DIMS> __global__ void __launch_bounds__(THREADS) velocity(const kw
     }
 }
 
-__device__ inline float2 c2_at(const kw_device &d, const place &at)
+__device__ inline float2 map_at(const float2 *map, float constant, const place &at)
 {
-    return d.c2 != nullptr ? __ldg(&d.c2[at.i]) : make_float2(d.c2_constant, d.c2_constant);
+    return map != nullptr ? __ldg(&map[at.i]) : make_float2(constant, constant);
 }
 
-template <int DIMS> __global__ void __launch_bounds__(THREADS) density(const kw_device d)
+__device__ inline float2 c2_at(const kw_device &d, const place &at) { return map_at(d.c2, d.c2_constant, at); }
+
+/* S, plus BonA S^2/(2 rho0) */
+__device__ inline float2 nonlinear_at(const kw_device &d, const place &at, float2 s)
+{
+    if (!d.nonlinear) return s;
+    float2 b = map_at(d.bona, d.bona_constant, at), r = map_at(d.rho0, d.rho0_constant, at);
+    return make_float2(s.x + b.x * s.x * s.x / (2 * r.x), s.y + b.y * s.y * s.y / (2 * r.y));
+}
+
+template <int DIMS> __global__ void __launch_bounds__(THREADS) density(const kw_device d, bool moves)
 {
     KW_FOR_LINES(x)
     {
         place at;
         if (!find_place(d, x, &at) || is_padding(d, at)) return;
-        float2 g[DIMS], rho[DIMS], sum = make_float2(0, 0);
+        float2 g[DIMS], rho[DIMS], sum = make_float2(0, 0), divergence = sum, before = sum;
 #pragma unroll
         for (int a = 0; a < DIMS; a++) {
             g[a] = d.work[a * d.elements + at.i];
             rho[a] = d.rho[a * d.elements + at.i];
+            divergence = divergence + g[a];
+            before = before + rho[a];
         }
-        float c = d.dt * d.rho0_constant;
-        float2 m = d.rho0 != nullptr ? d.dt * __ldg(&d.rho0[at.i]) : make_float2(c, c);
-        float2 c2 = c2_at(d, at);
+        float2 rho0 = map_at(d.rho0, d.rho0_constant, at);
+        float2 f = d.nonlinear ? rho0 + 2.0f * before : rho0;
 #pragma unroll
-        for (int a = 0; a < DIMS; a++) {
+        for (int a = 0; a < DIMS && moves; a++) {
             float2 e = damping_at<DIMS>(d.pml, at, a);
-            rho[a] = e * (e * rho[a] - m * g[a]);
+            rho[a] = e * (e * rho[a] - d.dt * (f * g[a]));
             d.rho[a * d.elements + at.i] = rho[a];
             sum = sum + rho[a];
         }
-        d.p[at.i] = c2 * sum;
+        divergence = rho0 * divergence;
+        if (d.split && d.absorbs) d.work[at.i] = divergence;
+        if (d.split) continue;
+        float2 p = nonlinear_at(d, at, sum);
+        if (d.absorbs) p = p + map_at(d.tau, d.tau_constant, at) * divergence;
+        d.p[at.i] = c2_at(d, at) * p;
+    }
+}
+
+template <int DIMS> __device__ inline float2 total_at(const kw_device &d, const place &at)
+{
+    float2 sum = make_float2(0, 0);
+#pragma unroll
+    for (int a = 0; a < DIMS; a++) sum = sum + d.rho[a * d.elements + at.i];
+    return sum;
+}
+
+template <int DIMS> __global__ void __launch_bounds__(THREADS) total(const kw_device d)
+{
+    KW_FOR_LINES(x)
+    {
+        place at;
+        if (!find_place(d, x, &at) || is_padding(d, at)) return;
+        d.work[d.elements + at.i] = total_at<DIMS>(d, at);
     }
 }
 
@@ -183,12 +220,108 @@ template <int DIMS> __global__ void __launch_bounds__(THREADS) pressure(const kw
     {
         place at;
         if (!find_place(d, x, &at) || is_padding(d, at)) return;
-        float2 sum = make_float2(0, 0);
-#pragma unroll
-        for (int a = 0; a < DIMS; a++) sum = sum + d.rho[a * d.elements + at.i];
-        d.p[at.i] = c2_at(d, at) * sum;
+        float2 p = nonlinear_at(d, at, total_at<DIMS>(d, at));
+        if (d.absorbs && (d.attenuates || !d.disperses)) p = p + map_at(d.tau, d.tau_constant, at) * d.work[at.i];
+        if (d.disperses) p = p - map_at(d.eta, d.eta_constant, at) * d.work[d.elements + at.i];
+        d.p[at.i] = c2_at(d, at) * p;
     }
 }
+
+__global__ void __launch_bounds__(THREADS) absorption(const kw_device d)
+{
+    KW_FOR_LINES(x)
+    {
+        place at;
+        if (!find_place(d, x, &at)) return;
+        if (d.attenuates) d.work[at.i] = table_at(d, d.power[0], at) * d.work[at.i];
+        if (d.disperses) d.work[d.elements + at.i] = table_at(d, d.power[1], at) * d.work[d.elements + at.i];
+    }
+}
+
+__global__ void __launch_bounds__(THREADS) correction(const kw_device d, float2 *spectrum)
+{
+    KW_FOR_LINES(x)
+    {
+        place at;
+        if (!find_place(d, x, &at)) return;
+        spectrum[at.i] = table_at(d, d.kappa_source, at) * spectrum[at.i];
+    }
+}
+
+/* ---- sources ---- */
+
+__device__ inline bool source_acts(const kw_device_source &s, long long n)
+{
+    return n < s.samples || s.after != KW_AFTER_STOP;
+}
+
+__device__ inline float source_value(const kw_device_source &s, long long row, long long n)
+{
+    const float *signal = s.signal + (s.signals > 1 ? row * s.samples : 0);
+    if (n < s.samples) return signal[n];
+    return s.after == KW_AFTER_HOLD ? signal[s.samples - 1] : 0.0f;
+}
+
+/* What a place gets: the sum of its points, or as Dirichlet its last. */
+__device__ inline float place_value(const kw_device_source &s, long long i, long long n, bool of_one)
+{
+    float value = 0;
+    for (long long j = s.start[i]; j < s.start[i + 1]; j++) {
+        float one = s.scale[j] * (of_one ? 1.0f : source_value(s, s.row[j], n));
+        value = s.mode == KW_DIRICHLET ? one : value + one;
+    }
+    return value;
+}
+
+__device__ inline long long first_item() { return (long long)blockIdx.x * blockDim.x + threadIdx.x; }
+__device__ inline long long item_stride() { return (long long)gridDim.x * blockDim.x; }
+
+template <int DIMS> __global__ void source_points(const kw_device d, const kw_device_source s)
+{
+    long long n = *d.step;
+    if (!source_acts(s, n)) return;
+    for (long long i = first_item(); i < s.places; i += item_stride()) {
+        float value = place_value(s, i, n, false);
+        for (int a = 0; a < (s.field < 0 ? DIMS : 1); a++) {
+            float2 *field = s.field < 0 ? d.rho + a * d.elements : d.u + s.field * d.elements;
+            float *at = reinterpret_cast<float *>(field) + s.offset[i];
+            *at = s.mode == KW_DIRICHLET ? value : *at + value;
+        }
+    }
+}
+
+template <int DIMS>
+__global__ void __launch_bounds__(THREADS) source_spread(const kw_device d, const kw_device_source s)
+{
+    long long n = *d.step;
+    if (!source_acts(s, n)) return;
+    float gain = s.signals == 1 ? source_value(s, 0, n) : 1.0f;
+    if (gain == 0.0f) return;
+    KW_FOR_LINES(x)
+    {
+        place at;
+        if (!find_place(d, x, &at) || is_padding(d, at)) return;
+        float2 more = gain * __ldg(&s.spread[at.i]);
+        if (s.field >= 0) {
+            int64_t i = s.field * d.elements + at.i;
+            d.u[i] = d.u[i] + more;
+            continue;
+        }
+#pragma unroll
+        for (int a = 0; a < DIMS; a++) d.rho[a * d.elements + at.i] = d.rho[a * d.elements + at.i] + more;
+    }
+}
+
+/* Scatters before gradient() counts the step up, so this step is the next one. */
+__global__ void scatter(const kw_device d, const kw_device_source s, bool of_one, float *target)
+{
+    long long n = *d.step + 1;
+    if (!of_one && !source_acts(s, n)) return;
+    for (long long i = first_item(); i < s.places; i += item_stride())
+        target[s.offset[i]] = place_value(s, i, n, of_one);
+}
+
+/* ---- start ---- */
 
 template <int DIMS> __global__ void __launch_bounds__(THREADS) start(const kw_device d)
 {
@@ -225,9 +358,7 @@ __global__ void record(const kw_device d)
     if (sample < 0) return;
     float *row = d.ring + sample % d.ring_steps * d.sensors;
     const float *p = reinterpret_cast<const float *>(d.p);
-    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < d.sensors;
-         i += (long long)gridDim.x * blockDim.x)
-        row[i] = p[d.sensor[i]];
+    for (long long i = first_item(); i < d.sensors; i += item_stride()) row[i] = p[d.sensor[i]];
 }
 
 /* ---- looking at p ---- */
@@ -287,6 +418,13 @@ dim3 blocks_of(const kw_device *d)
     return dim3((d->plane + THREADS - 1) / THREADS, d->lines < 65535 ? d->lines : 65535, 1);
 }
 
+/* Blocks for a list of items, over which the kernels stride. */
+unsigned blocks_for(long long items)
+{
+    long long blocks = (items + THREADS - 1) / THREADS;
+    return (unsigned)(blocks < 4096 ? blocks : 4096);
+}
+
 kw_status launched(const char *doing)
 {
     KW_CUDA(cudaGetLastError(), doing);
@@ -332,15 +470,54 @@ kw_status kw_launch_gradient(const kw_device *device, bool begins_step, cudaStre
 
 kw_status kw_launch_velocity(const kw_device *device, cudaStream_t stream) { KW_LAUNCH(velocity, *device); }
 kw_status kw_launch_divergence(const kw_device *device, cudaStream_t stream) { KW_LAUNCH(divergence, *device); }
-kw_status kw_launch_density(const kw_device *device, cudaStream_t stream) { KW_LAUNCH(density, *device); }
+kw_status kw_launch_density(const kw_device *device, bool moves, cudaStream_t stream)
+{
+    KW_LAUNCH(density, *device, moves);
+}
+
+kw_status kw_launch_total(const kw_device *device, cudaStream_t stream) { KW_LAUNCH(total, *device); }
+
+kw_status kw_launch_absorption(const kw_device *device, cudaStream_t stream)
+{
+    absorption<<<blocks_of(device), THREADS, 0, stream>>>(*device);
+    return launched("absorption");
+}
+
+kw_status kw_launch_correction(const kw_device *device, float2 *spectrum, cudaStream_t stream)
+{
+    correction<<<blocks_of(device), THREADS, 0, stream>>>(*device, spectrum);
+    return launched("correction");
+}
+
+kw_status kw_launch_source(const kw_device *device, const kw_device_source *source, cudaStream_t stream)
+{
+    if (source->mode == KW_ADDITIVE) KW_LAUNCH(source_spread, *device, *source);
+    unsigned blocks_of_points = blocks_for(source->places);
+    if (device->dims == 3)
+        source_points<3><<<blocks_of_points, THREADS, 0, stream>>>(*device, *source);
+    else if (device->dims == 2)
+        source_points<2><<<blocks_of_points, THREADS, 0, stream>>>(*device, *source);
+    else
+        source_points<1><<<blocks_of_points, THREADS, 0, stream>>>(*device, *source);
+    return launched("a source");
+}
+
+kw_status kw_launch_scatter(const kw_device *device, const kw_device_source *source, bool of_one, float2 *target,
+                            cudaStream_t stream)
+{
+    KW_CUDA(cudaMemsetAsync(target, 0, (size_t)device->elements * sizeof *target, stream), "a source");
+    scatter<<<blocks_for(source->places), THREADS, 0, stream>>>(*device, *source, of_one,
+                                                                reinterpret_cast<float *>(target));
+    return launched("a source");
+}
+
 kw_status kw_launch_pressure(const kw_device *device, cudaStream_t stream) { KW_LAUNCH(pressure, *device); }
 kw_status kw_launch_start(const kw_device *device, cudaStream_t stream) { KW_LAUNCH(start, *device); }
 
 kw_status kw_launch_record(const kw_device *device, cudaStream_t stream)
 {
     if (device->sensors == 0) return KW_OK;
-    long long blocks = (device->sensors + THREADS - 1) / THREADS;
-    record<<<(unsigned)(blocks < 4096 ? blocks : 4096), THREADS, 0, stream>>>(*device);
+    record<<<blocks_for(device->sensors), THREADS, 0, stream>>>(*device);
     return launched("record");
 }
 

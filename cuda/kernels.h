@@ -20,12 +20,16 @@ typedef struct kw_device {
     unsigned magic, shift; /* q / bins = umulhi(q, magic) >> shift, or q >> shift where magic is 0 */
     int64_t elements;      /* lines * rows * bins */
 
-    float2 *p, *u, *rho;     /* real fields; u and rho [dims] */
-    float2 *spec, *work;     /* F p; [dims] spectra or, after the inverse in place, real fields */
-    const float2 *c2, *rho0; /* maps of c0^2 and rho0, or NULL */
-    float c2_constant, rho0_constant, dt;
+    float2 *p, *u, *rho;                        /* real fields; u and rho [dims] */
+    float2 *spec, *work;                        /* F p; [dims] spectra or, after the inverse in place, real fields */
+    const float2 *c2, *rho0, *tau, *eta, *bona; /* maps, or NULL; c2 is c0^2 */
+    float c2_constant, rho0_constant, tau_constant, eta_constant, bona_constant, dt;
+    bool nonlinear, absorbs;    /* terms of the equation of state */
+    bool attenuates, disperses; /* absorbing terms that need transforms */
+    bool split;                 /* p is made after the densities: transforms or pressure sources come between */
 
-    const float *kappa;        /* [lines/2+1][rows/2+1][bins], divided by the number of points */
+    const float *kappa; /* [lines/2+1][rows/2+1][bins], divided by the number of points; so the next two */
+    const float *kappa_source, *power[2];
     const float2 *gradient[3]; /* P of each active axis */
     const float *pml[3], *pml_staggered[3];
 
@@ -34,6 +38,19 @@ typedef struct kw_device {
     const long long *sensor; /* offsets of floats in p */
     float *ring;             /* [ring_steps][sensors] */
 } kw_device;
+
+/* A source: points that share a place follow each other in the listed order. */
+typedef struct kw_device_source {
+    int field;       /* -1: all parts of the density; else active axis of the velocity */
+    int mode, after; /* kw_source_mode, kw_source_after */
+    long long places, signals, samples;
+    const long long *offset; /* [places] of floats in a field */
+    const long long *start;  /* [places + 1] into row and scale */
+    const long long *row;    /* of the signal */
+    const float *scale;
+    const float *signal; /* [signals][samples] */
+    float2 *spread;      /* additive: what a signal of 1 adds everywhere, or what this step adds */
+} kw_device_source;
 
 /* Fills plane, magic and shift from the sizes; bins and rows * bins must be below 2^31. */
 void kw_device_shape(kw_device *device, const kw_slots *slots);
@@ -47,11 +64,28 @@ kw_status kw_launch_velocity(const kw_device *device, cudaStream_t stream);
 /* work_i = M_i kappa work_i */
 kw_status kw_launch_divergence(const kw_device *device, cudaStream_t stream);
 
-/* rho_i = E_i (E_i rho_i - dt rho0 work_i),  p = c0^2 sum rho_i */
-kw_status kw_launch_density(const kw_device *device, cudaStream_t stream);
+/* rho_i = E_i (E_i rho_i - dt f work_i), f = rho0, nonlinear rho0 + 2 S; then p, or with `split` what it needs:
+ * work_0 = rho0 sum work_i where the medium absorbs. Without `moves` only the latter. */
+kw_status kw_launch_density(const kw_device *device, bool moves, cudaStream_t stream);
 
-/* p = c0^2 sum rho_i alone */
+/* work_1 = S */
+kw_status kw_launch_total(const kw_device *device, cudaStream_t stream);
+
+/* work_j = |k|^(y-2+j) work_j, spectra, for the terms that are on */
+kw_status kw_launch_absorption(const kw_device *device, cudaStream_t stream);
+
+/* p = c0^2 (S + tau work_0 - eta work_1 + BonA S^2/(2 rho0)), the terms that are on */
 kw_status kw_launch_pressure(const kw_device *device, cudaStream_t stream);
+
+/* Puts the source's values of this step into the field, or what its spread field adds. */
+kw_status kw_launch_source(const kw_device *device, const kw_device_source *source, cudaStream_t stream);
+
+/* target, zeroed, = the source's values of this step at its points, or of a signal of 1. */
+kw_status kw_launch_scatter(const kw_device *device, const kw_device_source *source, bool of_one, float2 *target,
+                            cudaStream_t stream);
+
+/* spectrum *= kappa_source */
+kw_status kw_launch_correction(const kw_device *device, float2 *spectrum, cudaStream_t stream);
 
 /* State of step 0: u_i = dt/(2 rho0_i) work_i, rho_i = p/(d c0^2). */
 kw_status kw_launch_start(const kw_device *device, cudaStream_t stream);

@@ -3,8 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "check.h"
 #include "kwsim/clock.h"
+#include "kwsim/sources.h"
 #include "kwsim/tables.h"
 #include "sim.h"
 
@@ -17,7 +21,7 @@ int64_t trace_count(const kw_problem *problem) { return problem->record.p ? kw_s
 
 /* The arena's parts in bytes. */
 struct sizes {
-    double field, kappa, tables, ring, offsets, small;
+    double field, kappa, tables, ring, offsets, sources, small;
     int64_t ring_steps;
 };
 
@@ -39,13 +43,43 @@ sizes find_sizes(const kw_problem *problem, const kw_slots *slots)
     s.ring_steps = kw_ring_steps(sensors, KW_SINGLE);
     s.ring = (double)sensors * (double)s.ring_steps * sizeof(float);
     s.offsets = (double)sensors * sizeof(long long);
+    for (int64_t i = 0; i < problem->source_count; i++) {
+        const kw_source *source = &problem->sources[i];
+        s.sources +=
+            28.0 * (double)source->count + 8 + sizeof(float) * (double)source->signals * (double)source->samples;
+        s.sources += 8.0 * ALIGNMENT + (source->mode == KW_ADDITIVE ? s.field : 0);
+    }
     s.small = (2.0 * KW_LOOK_BLOCKS + 2.0 * KW_CHUNKS + 1) * 8 + 40.0 * ALIGNMENT;
     return s;
 }
 
-int map_count(const kw_problem *problem)
+bool is_map(const kw_problem *problem, kw_quantity quantity)
 {
-    return !kw_map_is_constant(&problem->map[KW_QUANTITY_C0]) + !kw_map_is_constant(&problem->map[KW_QUANTITY_RHO0]);
+    return kw_problem_has(problem, quantity) && !kw_map_is_constant(&problem->map[quantity]);
+}
+
+/* Which optional parts of the arena the physics needs. */
+struct needs {
+    bool attenuates, disperses, absorbing_maps, spreads;
+    int maps;   /* fields of the medium */
+    int works;  /* fields of `work` */
+    int tables; /* of |k| */
+};
+
+needs find_needs(const kw_problem *problem)
+{
+    needs n = {};
+    int dims = kw_grid_dims(&problem->grid);
+    n.attenuates = kw_absorption_is_fractional(problem) && problem->absorption.attenuation;
+    n.disperses = kw_absorption_is_fractional(problem) && problem->absorption.dispersion;
+    n.absorbing_maps =
+        problem->absorption.on && (is_map(problem, KW_QUANTITY_C0) || is_map(problem, KW_QUANTITY_ALPHA));
+    for (int64_t i = 0; i < problem->source_count; i++) n.spreads |= problem->sources[i].mode == KW_ADDITIVE;
+    n.maps = is_map(problem, KW_QUANTITY_C0) + is_map(problem, KW_QUANTITY_RHO0) + is_map(problem, KW_QUANTITY_BONA) +
+             n.absorbing_maps + (n.absorbing_maps && n.disperses);
+    n.works = n.disperses && dims < 2 ? 2 : dims;
+    n.tables = 1 + n.attenuates + n.disperses + n.spreads;
+    return n;
 }
 
 /* ---- allocation ---- */
@@ -64,30 +98,53 @@ template <typename T> void carve(kw_sim *sim, size_t *used, T **pointer, double 
     *used += ((size_t)(count * sizeof(T)) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
+/* The same for a part that is only read by kernels, and only there if needed. */
+template <typename T> void carve_if(kw_sim *sim, size_t *used, const T **pointer, bool needed, double count)
+{
+    T *piece = nullptr;
+    if (needed) carve(sim, used, &piece, count);
+    *pointer = piece;
+}
+
+void carve_source(kw_sim *sim, size_t *used, const kw_source *source, kw_device_source *device)
+{
+    double count = (double)source->count;
+    carve_if(sim, used, &device->offset, true, count);
+    carve_if(sim, used, &device->start, true, count + 1);
+    carve_if(sim, used, &device->row, true, count);
+    carve_if(sim, used, &device->scale, true, count);
+    carve_if(sim, used, &device->signal, true, (double)source->signals * (double)source->samples);
+    if (source->mode == KW_ADDITIVE) carve(sim, used, &device->spread, (double)sim->device.elements);
+}
+
 void carve_all(kw_sim *sim, const sizes *s, float *tables[KW_TABLES], void **fft_work)
 {
     kw_device *d = &sim->device;
     size_t used = 0;
     double elements = (double)d->elements, dims = d->dims;
-    float2 *c2 = nullptr, *rho0 = nullptr;
-    float *kappa;
+    const kw_problem *problem = sim->problem;
+    needs n = find_needs(problem);
     carve(sim, &used, &d->p, elements);
     carve(sim, &used, &d->u, dims * elements);
     carve(sim, &used, &d->rho, dims * elements);
     carve(sim, &used, &d->spec, elements);
-    carve(sim, &used, &d->work, dims * elements);
-    if (!kw_map_is_constant(&sim->problem->map[KW_QUANTITY_C0])) carve(sim, &used, &c2, elements);
-    if (!kw_map_is_constant(&sim->problem->map[KW_QUANTITY_RHO0])) carve(sim, &used, &rho0, elements);
-    carve(sim, &used, &kappa, s->kappa / sizeof(float));
-    d->c2 = c2;
-    d->rho0 = rho0;
-    d->kappa = kappa;
+    carve(sim, &used, &d->work, n.works * elements);
+    carve_if(sim, &used, &d->c2, is_map(problem, KW_QUANTITY_C0), elements);
+    carve_if(sim, &used, &d->rho0, is_map(problem, KW_QUANTITY_RHO0), elements);
+    carve_if(sim, &used, &d->bona, is_map(problem, KW_QUANTITY_BONA), elements);
+    carve_if(sim, &used, &d->tau, n.absorbing_maps, elements);
+    carve_if(sim, &used, &d->eta, n.absorbing_maps && n.disperses, elements);
+    double table = s->kappa / sizeof(float);
+    carve_if(sim, &used, &d->kappa, true, table);
+    carve_if(sim, &used, &d->kappa_source, n.spreads, table);
+    carve_if(sim, &used, &d->power[0], n.attenuates, table);
+    carve_if(sim, &used, &d->power[1], n.disperses, table);
     for (int a = 0; a < d->dims; a++) {
         kw_slot slot = sim->slots.slot[a];
-        double n = slot == KW_COLUMNS ? 2.0 * d->bins : (double)sim->slots.n[slot];
-        double bins = slot == KW_COLUMNS ? (double)d->bins : n;
-        carve(sim, &used, &tables[3 * a], n);
-        carve(sim, &used, &tables[3 * a + 1], n);
+        double points = slot == KW_COLUMNS ? 2.0 * d->bins : (double)sim->slots.n[slot];
+        double bins = slot == KW_COLUMNS ? (double)d->bins : points;
+        carve(sim, &used, &tables[3 * a], points);
+        carve(sim, &used, &tables[3 * a + 1], points);
         carve(sim, &used, &tables[3 * a + 2], 2 * bins);
         d->pml[a] = tables[3 * a];
         d->pml_staggered[a] = tables[3 * a + 1];
@@ -100,6 +157,8 @@ void carve_all(kw_sim *sim, const sizes *s, float *tables[KW_TABLES], void **fft
     carve(sim, &used, &d->step, 1);
     carve(sim, &used, &sim->d_partial, 2 * KW_LOOK_BLOCKS);
     for (int i = 0; i < KW_CHUNKS; i++) carve(sim, &used, &sim->chunk[i].d_look, 2);
+    for (int64_t i = 0; i < problem->source_count; i++)
+        carve_source(sim, &used, &problem->sources[i], &sim->sources[i]);
     *fft_work = sim->arena + used;
 }
 
@@ -173,25 +232,36 @@ kw_status fill_axis(kw_sim *sim, int a, float *const tables[KW_TABLES], double *
     return upload_table(sim, work, 2 * bins, tables[3 * a + 2]);
 }
 
-kw_status fill_kappa(kw_sim *sim, double *const k2[3])
+/* One table of |k| in the octant; `value` gets k^2. */
+template <typename F> kw_status fill_octant(kw_sim *sim, double *const k2[3], const float *device, F value)
 {
     int64_t lines = sim->device.lines / 2 + 1, rows = sim->device.rows / 2 + 1, bins = sim->device.bins;
     double scale = 1.0 / (double)kw_grid_points(&sim->problem->grid);
-    host_floats kappa((size_t)(lines * rows * bins));
-    if (kappa.data == nullptr) return no_host_memory();
+    if (device == nullptr) return KW_OK;
+    host_floats table((size_t)(lines * rows * bins));
+    if (table.data == nullptr) return no_host_memory();
 #pragma omp parallel for schedule(static)
     for (int64_t x = 0; x < lines; x++)
         for (int64_t y = 0; y < rows; y++)
             for (int64_t z = 0; z < bins; z++) {
                 double sum = k2[KW_LINES][x] + k2[KW_ROWS][y] + k2[KW_COLUMNS][z];
-                kappa.data[(x * rows + y) * bins + z] =
-                    (float)(scale * kw_kappa(sim->problem->c_ref, sim->problem->time.dt, sum));
+                table.data[(x * rows + y) * bins + z] = (float)(scale * value(sum));
             }
-    KW_CUDA(cudaMemcpyAsync(const_cast<float *>(sim->device.kappa), kappa.data,
-                            (size_t)(lines * rows * bins) * sizeof(float), cudaMemcpyHostToDevice, sim->compute),
+    KW_CUDA(cudaMemcpyAsync(const_cast<float *>(device), table.data, (size_t)(lines * rows * bins) * sizeof(float),
+                            cudaMemcpyHostToDevice, sim->compute),
             "uploading tables");
     KW_CUDA(cudaStreamSynchronize(sim->compute), "uploading tables");
     return KW_OK;
+}
+
+kw_status fill_octants(kw_sim *sim, double *const k2[3])
+{
+    const kw_device *d = &sim->device;
+    double c_ref = sim->problem->c_ref, dt = sim->problem->time.dt, y = sim->problem->absorption.power;
+    KW_TRY(fill_octant(sim, k2, d->kappa, [=](double sum) { return kw_kappa(c_ref, dt, sum); }));
+    KW_TRY(fill_octant(sim, k2, d->kappa_source, [=](double sum) { return kw_kappa_source(c_ref, dt, sum); }));
+    KW_TRY(fill_octant(sim, k2, d->power[0], [=](double sum) { return kw_power_of_k(sum, y - 2); }));
+    return fill_octant(sim, k2, d->power[1], [=](double sum) { return kw_power_of_k(sum, y - 1); });
 }
 
 kw_status fill_tables(kw_sim *sim, float *const tables[KW_TABLES])
@@ -207,7 +277,7 @@ kw_status fill_tables(kw_sim *sim, float *const tables[KW_TABLES])
         kw_table_k2(&sim->problem->grid, sim->slots.axis[a], n[slot], k2[slot]);
         status = fill_axis(sim, a, tables, memory + total);
     }
-    if (status == KW_OK) status = fill_kappa(sim, k2);
+    if (status == KW_OK) status = fill_octants(sim, k2);
     free(memory);
     return status;
 }
@@ -243,17 +313,125 @@ kw_status fill_field(kw_sim *sim, const kw_field_source *source, kw_quantity qua
     return KW_OK;
 }
 
+/* tau and eta, from c0 and alpha in double, a few planes of the user's grid at a time. */
+kw_status fill_absorption_maps(kw_sim *sim, const kw_field_source *source)
+{
+    const kw_grid *grid = &sim->problem->grid;
+    int64_t plane = grid->n[1] * grid->n[2], columns = sim->device.columns;
+    int64_t planes = plane < columns ? grid->n[0] : 1; /* where x lies in the columns: all at once */
+    host_floats tau((size_t)(planes * plane)), eta((size_t)(planes * plane));
+    double *c0 = static_cast<double *>(malloc((size_t)(2 * planes * plane) * sizeof(double)));
+    double *alpha = c0 + planes * plane;
+    kw_status status = c0 != nullptr && tau.data != nullptr && eta.data != nullptr ? KW_OK : no_host_memory();
+    for (int64_t x = 0; x < grid->n[0] && status == KW_OK; x += planes) {
+        status = source->read(source->self, KW_QUANTITY_C0, x, planes, KW_DOUBLE, c0);
+        if (status == KW_OK) status = source->read(source->self, KW_QUANTITY_ALPHA, x, planes, KW_DOUBLE, alpha);
+        for (int64_t i = 0; i < planes * plane && status == KW_OK; i++) {
+            double t, e;
+            kw_absorption_factors(sim->problem, c0[i], alpha[i], &t, &e);
+            tau.data[i] = (float)t;
+            eta.data[i] = (float)e;
+        }
+        int64_t row = x * plane / columns, rows = planes * plane / columns;
+        if (status == KW_OK) status = upload_rows(sim, tau.data, row, rows, const_cast<float2 *>(sim->device.tau));
+        if (status == KW_OK && sim->device.eta != nullptr)
+            status = upload_rows(sim, eta.data, row, rows, const_cast<float2 *>(sim->device.eta));
+    }
+    free(c0);
+    return status;
+}
+
+/* What the kernels are told of the physics. */
+void set_physics(kw_sim *sim)
+{
+    const kw_problem *problem = sim->problem;
+    const kw_map *map = problem->map;
+    kw_device *d = &sim->device;
+    needs n = find_needs(problem);
+    double tau = 0, eta = 0, c0 = map[KW_QUANTITY_C0].min;
+    if (problem->absorption.on) kw_absorption_factors(problem, c0, map[KW_QUANTITY_ALPHA].min, &tau, &eta);
+    d->c2_constant = (float)(c0 * c0);
+    d->rho0_constant = (float)map[KW_QUANTITY_RHO0].min;
+    d->bona_constant = (float)map[KW_QUANTITY_BONA].min;
+    d->tau_constant = (float)tau;
+    d->eta_constant = (float)eta;
+    d->dt = (float)problem->time.dt;
+    d->nonlinear = problem->nonlinear;
+    d->absorbs = problem->absorption.on;
+    d->attenuates = n.attenuates;
+    d->disperses = n.disperses;
+    d->split = n.attenuates || n.disperses;
+    for (int64_t i = 0; i < problem->source_count; i++) d->split |= problem->sources[i].quantity == KW_SOURCE_P;
+}
+
 kw_status fill_medium(kw_sim *sim, const kw_field_source *source)
 {
-    const kw_map *c0 = &sim->problem->map[KW_QUANTITY_C0], *rho0 = &sim->problem->map[KW_QUANTITY_RHO0];
     kw_device *d = &sim->device;
-    d->c2_constant = (float)(c0->min * c0->min);
-    d->rho0_constant = (float)rho0->min;
-    d->dt = (float)sim->problem->time.dt;
+    set_physics(sim);
     if (d->rho0 != nullptr) KW_TRY(fill_field(sim, source, KW_QUANTITY_RHO0, const_cast<float2 *>(d->rho0)));
+    if (d->bona != nullptr) KW_TRY(fill_field(sim, source, KW_QUANTITY_BONA, const_cast<float2 *>(d->bona)));
+    if (d->tau != nullptr) KW_TRY(fill_absorption_maps(sim, source));
     if (d->c2 == nullptr) return KW_OK;
     KW_TRY(fill_field(sim, source, KW_QUANTITY_C0, const_cast<float2 *>(d->c2)));
     return kw_launch_square(d, const_cast<float2 *>(d->c2), sim->compute);
+}
+
+/* ---- sources ---- */
+
+/* Offset of a float in a padded field. */
+long long padded_offset(const kw_sim *sim, const int64_t index[3])
+{
+    int64_t dense = kw_grid_offset(&sim->problem->grid, index);
+    return dense / sim->device.columns * 2 * sim->device.bins + dense % sim->device.columns;
+}
+
+template <typename T> kw_status upload(const T *device, const std::vector<T> &host)
+{
+    KW_CUDA(cudaMemcpy(const_cast<T *>(device), host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice),
+            "uploading the sources");
+    return KW_OK;
+}
+
+/* Points that share a place follow each other in the listed order. */
+kw_status fill_source(kw_sim *sim, const kw_field_source *fields, const kw_source *asked, kw_device_source *source)
+{
+    size_t count = (size_t)asked->count;
+    std::vector<double> scales(count);
+    std::vector<long long> places, start, row(count);
+    std::vector<float> scale(count), signal(asked->signal, asked->signal + asked->signals * asked->samples);
+    KW_TRY(kw_source_scales(sim->problem, asked, fields, scales.data()));
+    for (size_t i = 0; i < count; i++) row[i] = (long long)i;
+    std::stable_sort(row.begin(), row.end(), [=](long long a, long long b) {
+        return padded_offset(sim, asked->index + 3 * a) < padded_offset(sim, asked->index + 3 * b);
+    });
+    for (size_t j = 0; j < count; j++) {
+        long long offset = padded_offset(sim, asked->index + 3 * row[j]);
+        scale[j] = (float)scales[(size_t)row[j]];
+        if (!places.empty() && places.back() == offset) continue;
+        places.push_back(offset);
+        start.push_back((long long)j);
+    }
+    start.push_back((long long)count);
+    source->places = (long long)places.size();
+    source->signals = asked->signals;
+    source->samples = asked->samples;
+    source->mode = asked->mode;
+    source->after = asked->after;
+    source->field = -1;
+    for (int a = 0; a < sim->slots.dims; a++)
+        if ((int)asked->quantity == KW_SOURCE_UX + sim->slots.axis[a]) source->field = a;
+    KW_TRY(upload(source->offset, places));
+    KW_TRY(upload(source->start, start));
+    KW_TRY(upload(source->row, row));
+    KW_TRY(upload(source->scale, scale));
+    return upload(source->signal, signal);
+}
+
+kw_status fill_sources(kw_sim *sim, const kw_field_source *fields)
+{
+    for (int64_t i = 0; i < sim->problem->source_count; i++)
+        KW_TRY(fill_source(sim, fields, &sim->problem->sources[i], &sim->sources[i]));
+    return KW_OK;
 }
 
 kw_status fill_sensors(kw_sim *sim)
@@ -264,8 +442,7 @@ kw_status fill_sensors(kw_sim *sim)
     if (offset == nullptr) return no_host_memory();
     for (int64_t i = 0; i < d->sensors; i++) {
         kw_sensor_place place = kw_sensor_locate(sim->problem, i);
-        int64_t dense = kw_grid_offset(&sim->problem->grid, place.index);
-        offset[i] = dense / d->columns * 2 * d->bins + dense % d->columns;
+        offset[i] = padded_offset(sim, place.index);
     }
     cudaError_t error = cudaMemcpy(const_cast<long long *>(d->sensor), offset, (size_t)d->sensors * sizeof *offset,
                                    cudaMemcpyHostToDevice);
@@ -298,10 +475,12 @@ void kw_cuda_plan(const kw_problem *problem, double fft_bytes, kw_memory_plan *p
     *plan = {};
     plan->ring_steps = s.ring_steps;
     kw_memory_add(plan, "pressure, velocity, density", s.field * (1 + 2 * slots.dims));
-    kw_memory_add(plan, "spectra", s.field * (1 + slots.dims));
+    needs n = find_needs(problem);
+    kw_memory_add(plan, "spectra", s.field * (1 + n.works));
     kw_memory_add(plan, "FFT work area", fft_bytes);
-    kw_memory_add(plan, "medium maps", s.field * map_count(problem));
-    kw_memory_add(plan, "k-space tables", s.kappa + s.tables);
+    kw_memory_add(plan, "medium maps", s.field * n.maps);
+    kw_memory_add(plan, "k-space tables", s.kappa * n.tables + s.tables);
+    kw_memory_add(plan, "sources", s.sources);
     kw_memory_add(plan, "traces", s.ring + s.offsets);
     kw_memory_add(plan, "alignment", s.small);
 }
@@ -311,6 +490,8 @@ kw_status kw_cuda_build(kw_sim *sim, const kw_field_source *source)
     const kw_problem *problem = sim->problem;
     float *tables[KW_TABLES];
     void *fft_work;
+    sim->sources = static_cast<kw_device_source *>(calloc((size_t)problem->source_count + 1, sizeof *sim->sources));
+    if (sim->sources == nullptr) return no_host_memory();
     sim->slots = kw_slots_make(&problem->grid);
     kw_device_shape(&sim->device, &sim->slots);
     sizes s = find_sizes(problem, &sim->slots);
@@ -326,13 +507,12 @@ kw_status kw_cuda_build(kw_sim *sim, const kw_field_source *source)
     KW_TRY(kw_fft_set_work(&sim->fft, fft_work));
     KW_TRY(fill_tables(sim, tables));
     KW_TRY(fill_medium(sim, source));
+    KW_TRY(fill_sources(sim, source));
     KW_TRY(fill_sensors(sim));
     long long first = problem->has_p0 ? 0 : -1; /* the step before the first that runs */
     KW_CUDA(cudaMemcpy(sim->device.step, &first, sizeof first, cudaMemcpyHostToDevice), "uploading tables");
-    if (problem->has_p0) {
-        KW_TRY(fill_field(sim, source, KW_QUANTITY_P0, sim->device.p));
-        KW_TRY(kw_enqueue_start(sim));
-    }
+    if (problem->has_p0) KW_TRY(fill_field(sim, source, KW_QUANTITY_P0, sim->device.p));
+    KW_TRY(kw_enqueue_start(sim));
     KW_CUDA(cudaStreamSynchronize(sim->compute), "the initial state");
     return capture_step(sim);
 }

@@ -21,7 +21,8 @@ struct kw_sim {
     int device_number;
     kw_fft fft;
     kw_device device;
-    char *arena; /* all device memory but what cuFFT keeps for its plans */
+    kw_device_source *sources; /* [problem->source_count], on the host */
+    char *arena;               /* all device memory but what cuFFT keeps for its plans */
     size_t arena_bytes;
     unsigned long long *d_partial;
     float *h_ring; /* pinned mirror of the ring */

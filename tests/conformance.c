@@ -30,24 +30,36 @@ typedef struct test_recipe {
     int64_t pml[3];
     bool c0_map, rho0_map;
     int64_t from_step;
+    double power;   /* of the absorption; 0: none; its coefficient is a map where c0 is one */
+    bool nonlinear; /* B/A is a map where rho0 is one */
+    int sources;    /* 0: p0 alone; 1: sources alone; 2: both */
 } test_recipe;
 
 static const test_recipe recipes[] = {
-    {"cube", {16, 16, 16}, {1e-4, 1e-4, 1e-4}, {3, 3, 3}, false, false, 0},
-    {"even, non-cubic, maps", {24, 20, 18}, {1e-4, 1.4e-4, 0.9e-4}, {4, 3, 5}, true, true, 0},
-    {"odd", {15, 21, 9}, {1e-4, 1e-4, 1e-4}, {3, 3, 2}, true, false, 3},
-    {"prime", {17, 13, 29}, {1e-4, 1e-4, 1e-4}, {3, 3, 3}, false, true, 0},
-    {"mixed", {16, 9, 14}, {1e-4, 1e-4, 1e-4}, {0, 4, 2}, true, true, 0},
-    {"N = 2 L + 1", {9, 11, 13}, {1e-4, 1e-4, 1e-4}, {4, 5, 6}, true, true, 0},
-    {"2-D, z flat", {30, 25, 1}, {1e-4, 1e-4, 1e-4}, {5, 5, 0}, true, true, 0},
-    {"2-D, y flat", {27, 1, 32}, {1e-4, 1e-4, 1e-4}, {5, 0, 5}, true, true, 0},
-    {"2-D, x flat", {1, 26, 31}, {1e-4, 1e-4, 1e-4}, {0, 5, 5}, true, true, 0},
-    {"1-D, x", {64, 1, 1}, {1e-4, 1e-4, 1e-4}, {8, 0, 0}, true, true, 0},
-    {"1-D, y", {1, 37, 1}, {1e-4, 1e-4, 1e-4}, {0, 8, 0}, true, true, 0},
-    {"1-D, z", {1, 1, 50}, {1e-4, 1e-4, 1e-4}, {0, 0, 8}, true, true, 0},
-    {"two points", {2, 3, 4}, {1e-4, 1e-4, 1e-4}, {0, 0, 0}, true, true, 0},
-    {"thin", {2, 64, 3}, {1e-4, 1e-4, 1e-4}, {0, 9, 0}, true, true, 0},
-    {"long lines", {260, 6, 5}, {1e-4, 1e-4, 1e-4}, {10, 2, 2}, true, true, 0},
+    {"cube", {16, 16, 16}, {1e-4, 1e-4, 1e-4}, {3, 3, 3}, false, false, 0, 0, false, 0},
+    {"even, non-cubic, maps", {24, 20, 18}, {1e-4, 1.4e-4, 0.9e-4}, {4, 3, 5}, true, true, 0, 0, false, 0},
+    {"odd", {15, 21, 9}, {1e-4, 1e-4, 1e-4}, {3, 3, 2}, true, false, 3, 0, false, 0},
+    {"prime", {17, 13, 29}, {1e-4, 1e-4, 1e-4}, {3, 3, 3}, false, true, 0, 0, false, 0},
+    {"mixed", {16, 9, 14}, {1e-4, 1e-4, 1e-4}, {0, 4, 2}, true, true, 0, 0, false, 0},
+    {"N = 2 L + 1", {9, 11, 13}, {1e-4, 1e-4, 1e-4}, {4, 5, 6}, true, true, 0, 0, false, 0},
+    {"2-D, z flat", {30, 25, 1}, {1e-4, 1e-4, 1e-4}, {5, 5, 0}, true, true, 0, 0, false, 0},
+    {"2-D, y flat", {27, 1, 32}, {1e-4, 1e-4, 1e-4}, {5, 0, 5}, true, true, 0, 0, false, 0},
+    {"2-D, x flat", {1, 26, 31}, {1e-4, 1e-4, 1e-4}, {0, 5, 5}, true, true, 0, 0, false, 0},
+    {"1-D, x", {64, 1, 1}, {1e-4, 1e-4, 1e-4}, {8, 0, 0}, true, true, 0, 0, false, 0},
+    {"1-D, y", {1, 37, 1}, {1e-4, 1e-4, 1e-4}, {0, 8, 0}, true, true, 0, 0, false, 0},
+    {"1-D, z", {1, 1, 50}, {1e-4, 1e-4, 1e-4}, {0, 0, 8}, true, true, 0, 0, false, 0},
+    {"two points", {2, 3, 4}, {1e-4, 1e-4, 1e-4}, {0, 0, 0}, true, true, 0, 0, false, 0},
+    {"thin", {2, 64, 3}, {1e-4, 1e-4, 1e-4}, {0, 9, 0}, true, true, 0, 0, false, 0},
+    {"long lines", {260, 6, 5}, {1e-4, 1e-4, 1e-4}, {10, 2, 2}, true, true, 0, 0, false, 0},
+    {"power law", {15, 16, 14}, {1e-4, 1e-4, 1e-4}, {3, 3, 3}, false, false, 0, 1.5, false, 0},
+    {"power law, maps, nonlinear", {16, 14, 15}, {1e-4, 1.2e-4, 1e-4}, {3, 3, 3}, true, true, 0, 1.1, true, 0},
+    {"power law, 2-D", {20, 1, 24}, {1e-4, 1e-4, 1e-4}, {4, 0, 4}, true, true, 0, 0.6, true, 0},
+    {"power law, 1-D", {1, 40, 1}, {1e-4, 1e-4, 1e-4}, {0, 6, 0}, true, true, 0, 1.4, false, 2},
+    {"Stokes", {16, 15, 12}, {1e-4, 1e-4, 1e-4}, {3, 3, 3}, true, true, 0, 2.0, false, 2},
+    {"nonlinear", {16, 15, 12}, {1e-4, 1e-4, 1e-4}, {3, 3, 3}, false, true, 0, 0, true, 0},
+    {"sources", {16, 14, 18}, {1e-4, 1.3e-4, 0.9e-4}, {3, 3, 3}, true, true, 2, 0, false, 1},
+    {"sources, 2-D", {24, 21, 1}, {1e-4, 1e-4, 1e-4}, {4, 4, 0}, true, false, 0, 1.5, true, 1},
+    {"sources and p0", {13, 16, 12}, {1e-4, 1e-4, 1e-4}, {2, 3, 3}, false, false, 0, 0, false, 2},
 };
 enum { RECIPES = sizeof recipes / sizeof recipes[0] };
 
@@ -64,9 +76,11 @@ static double noise(int64_t offset, int quantity)
 static double voxel(kw_quantity quantity, int64_t offset)
 {
     double r = noise(offset, quantity);
-    return quantity == KW_QUANTITY_C0     ? 1500.0 + 400.0 * r
-           : quantity == KW_QUANTITY_RHO0 ? 1000.0 + 600.0 * r
-                                          : 2 * r - 1;
+    return quantity == KW_QUANTITY_C0      ? 1500.0 + 400.0 * r
+           : quantity == KW_QUANTITY_RHO0  ? 1000.0 + 600.0 * r
+           : quantity == KW_QUANTITY_ALPHA ? 0.2 + 0.5 * r
+           : quantity == KW_QUANTITY_BONA  ? 5.0 + 3.0 * r
+                                           : 2 * r - 1;
 }
 
 static kw_status read_voxels(void *self, kw_quantity quantity, int64_t x0, int64_t nx, kw_precision precision,
@@ -84,12 +98,48 @@ static kw_status read_voxels(void *self, kw_quantity quantity, int64_t x0, int64
     return KW_OK;
 }
 
+/* One source of every kind, each at ten places of which two are the same; some signals end before the run. */
+static void add_sources(kw_problem *problem)
+{
+    enum { KINDS = 7, COUNT = 10, SAMPLES = 25 };
+    static const struct {
+        kw_source_quantity quantity;
+        kw_source_mode mode;
+        kw_source_after after;
+        bool each;
+    } kind[KINDS] = {{KW_SOURCE_P, KW_ADDITIVE, KW_AFTER_STOP, false},
+                     {KW_SOURCE_P, KW_ADDITIVE, KW_AFTER_STOP, true},
+                     {KW_SOURCE_P, KW_ADDITIVE_NO_CORRECTION, KW_AFTER_STOP, true},
+                     {KW_SOURCE_P, KW_DIRICHLET, KW_AFTER_STOP, true},
+                     {KW_SOURCE_UY, KW_ADDITIVE, KW_AFTER_STOP, false},
+                     {KW_SOURCE_UY, KW_ADDITIVE_NO_CORRECTION, KW_AFTER_STOP, true},
+                     {KW_SOURCE_UX, KW_DIRICHLET, KW_AFTER_HOLD, false}};
+    problem->sources = calloc(KINDS, sizeof *problem->sources);
+    for (int s = 0; s < KINDS; s++) {
+        kw_source *source = &problem->sources[problem->source_count];
+        if (kind[s].quantity != KW_SOURCE_P && problem->grid.n[kind[s].quantity - KW_SOURCE_UX] == 1) continue;
+        problem->source_count++;
+        *source = (kw_source){kind[s].quantity,         kind[s].mode, kind[s].after, COUNT, NULL,
+                              kind[s].each ? COUNT : 1, SAMPLES,      NULL,          NULL};
+        source->index = malloc(sizeof(int64_t) * 3 * COUNT);
+        source->signal = malloc(sizeof(double) * COUNT * SAMPLES);
+        for (int k = 0; k < 3 * COUNT; k++) {
+            int64_t n = problem->grid.n[k % 3];
+            source->index[k] =
+                k >= 3 * (COUNT - 1) ? source->index[k - 6] : (int64_t)(noise(k + 100 * s, 8) * (double)n);
+        }
+        double size = kind[s].quantity == KW_SOURCE_P ? 1.0 : 1.0 / 1.5e6;
+        for (int k = 0; k < source->signals * SAMPLES; k++) source->signal[k] = size * (2 * noise(k + 1000 * s, 9) - 1);
+    }
+}
+
 static kw_problem make_problem(const test_recipe *recipe)
 {
     kw_problem problem = {.has_p0 = true, .cpu_wisdom = true, .time = {.asked_cfl = 0.3, .asked_steps = 1000}};
-    bool is_map[KW_QUANTITY_COUNT] = {recipe->c0_map, recipe->rho0_map, false, false, true};
-    double value[KW_QUANTITY_COUNT] = {1500.0, 1000.0, 0.0, 0.0, 0.0};
-    double range[KW_QUANTITY_COUNT][2] = {{1500, 1900}, {1000, 1600}, {0, 0}, {0, 0}, {-1, 1}};
+    bool is_map[KW_QUANTITY_COUNT] = {recipe->c0_map, recipe->rho0_map, recipe->c0_map && recipe->power > 0,
+                                      recipe->rho0_map && recipe->nonlinear, recipe->sources != 1};
+    double value[KW_QUANTITY_COUNT] = {1500.0, 1000.0, 0.5, 6.0, 0.0};
+    double range[KW_QUANTITY_COUNT][2] = {{1500, 1900}, {1000, 1600}, {0.2, 0.7}, {5, 8}, {-1, 1}};
     memcpy(problem.grid.n, recipe->n, sizeof recipe->n);
     memcpy(problem.grid.h, recipe->h, sizeof recipe->h);
     for (int i = 0; i < 3; i++) {
@@ -104,6 +154,10 @@ static kw_problem make_problem(const test_recipe *recipe)
         map->min = range[q][0];
         map->max = range[q][1];
     }
+    problem.has_p0 = recipe->sources != 1;
+    problem.nonlinear = recipe->nonlinear;
+    problem.absorption = (kw_absorption){recipe->power > 0, recipe->power, true, true};
+    if (recipe->sources > 0) add_sources(&problem);
     problem.record = (kw_record){true, false, recipe->from_step};
     problem.sets = calloc(1, sizeof *problem.sets);
     problem.set_count = 1;
@@ -177,6 +231,15 @@ static double *run_traces(const test_subject *subject, kw_sim *sim, int64_t step
 static bool same_bits(const double *a, const double *b, int64_t count)
 {
     return memcmp(a, b, (size_t)count * sizeof *a) == 0;
+}
+
+static bool same_p(const test_subject *subject, kw_sim *a, kw_sim *b, const kw_problem *problem)
+{
+    double *x = read_all(subject, a, problem, KW_FIELD_P), *y = read_all(subject, b, problem, KW_FIELD_P);
+    bool same = same_bits(x, y, kw_grid_points(&problem->grid));
+    free(x);
+    free(y);
+    return same;
 }
 
 static void assert_same_state(const test_subject *subject, kw_sim *a, kw_sim *b, const kw_problem *problem)
@@ -269,9 +332,12 @@ static void test_state_moves_through_fields(void **state)
         kw_problem problem = make_problem(&recipes[r]);
         kw_box box = kw_grid_box(&problem.grid);
         kw_sim *one = create(subject, &problem), *two = create(subject, &problem);
-        void *field = malloc((size_t)kw_grid_points(&problem.grid) * 8);
+        void *field = calloc((size_t)kw_grid_points(&problem.grid), 8);
         advance(subject, one, 12);
-        advance(subject, two, 5);
+        advance(subject, two, 12); /* sources go by the step */
+        for (int f = KW_FIELD_UX; f < KW_FIELD_COUNT; f++)
+            assert_int_equal(subject->backend->write_field(two, (kw_field)f, &box, field), KW_OK);
+        assert_false(same_p(subject, one, two, &problem));
         for (int f = KW_FIELD_UX; f < KW_FIELD_COUNT; f++) {
             assert_int_equal(subject->backend->read_field(one, (kw_field)f, &box, field), KW_OK);
             assert_int_equal(subject->backend->write_field(two, (kw_field)f, &box, field), KW_OK);
@@ -321,7 +387,7 @@ static void test_start(void **state)
         kw_sim *sim = create(subject, &problem);
         advance(subject, sim, 1);
         double *p = read_all(subject, sim, &problem, KW_FIELD_P);
-        for (int64_t i = 0; i < kw_grid_points(&problem.grid); i++) {
+        for (int64_t i = 0; problem.has_p0 && i < kw_grid_points(&problem.grid); i++) {
             double wanted = voxel(KW_QUANTITY_P0, i);
             assert_true(p[i] == (subject->options.precision == KW_DOUBLE ? wanted : (double)(float)wanted));
         }
@@ -388,6 +454,7 @@ static void test_energy_is_constant(void **state)
     double bound = subject->options.precision == KW_DOUBLE ? 1e-13 : 2e-5;
     for (int r = 0; r < RECIPES; r++) {
         test_recipe open = recipes[r];
+        if (open.power > 0 || open.nonlinear || open.sources > 0) continue;
         memset(open.pml, 0, sizeof open.pml);
         kw_problem problem = make_problem(&open);
         kw_sim *sim = create(subject, &problem);
@@ -435,7 +502,8 @@ static void test_watch(void **state)
         assert_int_equal(subject->backend->write_field(sim, field, &last, bad), KW_OK);
         assert_int_equal(subject->backend->watch(sim, true, &watch), KW_OK);
         assert_false(watch.finite);
-        for (int i = 0; i < 3; i++) assert_int_equal(watch.at[i], problem.grid.n[i] - 1);
+        bool spreads = kw_absorption_is_fractional(&problem); /* then no value is finite */
+        for (int i = 0; i < 3; i++) assert_int_equal(watch.at[i], spreads ? 0 : problem.grid.n[i] - 1);
         subject->backend->destroy(sim);
         kw_problem_free(&problem);
     }

@@ -147,6 +147,60 @@ static kw_status check_stability(const kw_problem *problem)
     return KW_OK;
 }
 
+/* Largest factor in (0, 1] for which the run would be stable, by bisection; 0 if none. */
+static double largest_stable(const kw_problem *problem, bool of_dt)
+{
+    double low = 0.0, high = 1.0;
+    for (int i = 0; i < 40; i++) {
+        double middle = 0.5 * (low + high);
+        bool stable = kw_absorbing_stability(problem, of_dt ? 1.0 : middle, of_dt ? middle : 1.0).stable;
+        if (stable)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low > 1e-6 ? low : 0.0;
+}
+
+/* Exact for a homogeneous medium: refused. With maps on the safe side: a warning. */
+static kw_status check_absorbing_stability(const kw_problem *problem)
+{
+    const kw_map *alpha = &problem->map[KW_QUANTITY_ALPHA];
+    if (!problem->absorption.on) return KW_OK;
+    kw_stability found = kw_absorbing_stability(problem, 1.0, 1.0);
+    if (found.stable) return KW_OK;
+    bool homogeneous = alpha->max == alpha->min && problem->map[KW_QUANTITY_C0].max == problem->map[KW_QUANTITY_C0].min;
+    double by_alpha = largest_stable(problem, false), by_dt = largest_stable(problem, true);
+    char text[700], cfl[60] = "";
+    if (by_dt > 0.0) snprintf(cfl, sizeof cfl, ", time.cfl up to %.3g", problem->time.cfl * by_dt);
+    snprintf(
+        text, sizeof text,
+        "the stability criterion of absorbing media is not met: its first term reaches %.4g (allowed: up to 1), its "
+        "second %.4g (allowed: 0 or more). What runs: medium.absorption.coefficient up to %.3g dB/(MHz^y cm)%s, or "
+        "dispersion = false",
+        found.first, found.second, alpha->max * by_alpha, cfl);
+    if (homogeneous && !problem->time.allow_unstable)
+        return kw_fail(KW_ERR_SCENE, "%s: %s; time.allow_unstable = true runs it all the same", alpha->where, text);
+    kw_log(KW_LOG_WARNING, "%s: %s", alpha->where, text);
+    return KW_OK;
+}
+
+static void warn_of_sources(const kw_problem *problem)
+{
+    for (int64_t s = 0; s < problem->source_count; s++) {
+        const kw_source *source = &problem->sources[s];
+        if (source->samples > problem->time.steps)
+            kw_log(KW_LOG_WARNING, "%s: the signal has %lld samples and the run %lld steps: the rest is not used",
+                   source->where, (long long)source->samples, (long long)problem->time.steps);
+        bool starts = false;
+        for (int64_t i = 0; i < source->signals; i++) starts |= source->signal[i * source->samples] != 0.0;
+        if (problem->has_p0 && starts)
+            kw_log(KW_LOG_WARNING,
+                   "%s: sample 0 of the signal is not 0 and is not used: step 0 is the initial pressure",
+                   source->where);
+    }
+}
+
 static void warn_of_sensors_in_pml(const kw_problem *problem)
 {
     int64_t inside = 0, count = kw_sensor_count(problem);
@@ -197,6 +251,8 @@ static kw_status prepare_problem(kw_running *run)
     KW_TRY(kw_prep_scan(problem, command->options.threads));
     KW_TRY(kw_problem_resolve(problem));
     KW_TRY(check_stability(problem));
+    KW_TRY(check_absorbing_stability(problem));
+    warn_of_sources(problem);
     warn_of_sensors_in_pml(problem);
     run->amplitude = kw_problem_amplitude(problem);
     if (run->amplitude == 0.0)

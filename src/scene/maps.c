@@ -171,8 +171,10 @@ kw_status kw_scene_p0(const kw_node *root, kw_problem *problem)
     kw_map *map = &problem->map[KW_QUANTITY_P0];
     kw_node p0, shape;
     int count;
+    if (!kw_node_has(root, "p0") && problem->source_count > 0) return KW_OK;
     KW_TRY(kw_node_require(root, "p0",
-                           "the initial pressure: a number in Pa, { shapes = ( ... ); } or { file; dataset; }"));
+                           "the initial pressure: a number in Pa, { shapes = ( ... ); } or { file; dataset; }; "
+                           "or give sources"));
     problem->has_p0 = true;
     map->where = kw_node_where(root, "p0");
     if (!kw_node_is_group(root, "p0")) return kw_node_real(root, "p0", pressure_rule(), false, &map->value);

@@ -374,6 +374,29 @@ kw_status kw_node_points(const kw_node *node, const char *key, int64_t *count, d
     return KW_OK;
 }
 
+kw_status kw_node_numbers(const kw_node *node, const char *key, kw_rule rule, int64_t *count, double **value)
+{
+    int length;
+    *count = 0;
+    *value = NULL;
+    KW_TRY(kw_node_list(node, key, &length));
+    if (length == 0) return kw_node_fail(node, key, "must have at least one number");
+    double *numbers = malloc((size_t)length * sizeof *numbers);
+    if (numbers == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for %d numbers", length);
+    for (int i = 0; i < length; i++) {
+        const config_setting_t *element = config_setting_get_elem(member(node, key), (unsigned)i);
+        kw_status status = check_number(node, key, element, rule, false);
+        if (status != KW_OK) {
+            free(numbers);
+            return status;
+        }
+        numbers[i] = number(element);
+    }
+    *count = length;
+    *value = numbers;
+    return KW_OK;
+}
+
 /* ---- text ---- */
 
 kw_status kw_node_text(const kw_node *node, const char *key, const char **value)

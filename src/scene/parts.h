@@ -22,7 +22,12 @@ kw_status kw_scene_file(const kw_node *node, char **path, char **dataset);
 kw_status kw_scene_medium(const kw_node *root, kw_problem *problem);
 kw_status kw_scene_p0(const kw_node *root, kw_problem *problem);
 
-/* sensors.c */
+/* sources.c */
+kw_status kw_scene_sources(const kw_node *root, kw_problem *problem);
+
+/* sensors.c: the one of the keys points, points_index, box, box_index, plane, plane_index that is there; fills kind,
+ * box, count and position. */
+kw_status kw_scene_place(const kw_node *node, const kw_grid *grid, kw_sensor_set *set);
 kw_status kw_scene_sensors(const kw_node *root, kw_problem *problem);
 
 #endif

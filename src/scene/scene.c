@@ -102,11 +102,12 @@ static kw_status read_cpu(const kw_node *root, kw_problem *problem)
 static kw_status read_all(kw_tree *tree, kw_problem *problem)
 {
     kw_node root = kw_tree_root(tree);
-    KW_TRY(kw_node_check_keys(&root, "grid time medium pml p0 sensors record output cpu"));
+    KW_TRY(kw_node_check_keys(&root, "grid time medium pml p0 sources sensors record output cpu"));
     KW_TRY(read_grid(&root, &problem->grid));
     KW_TRY(read_time(&root, &problem->time));
     KW_TRY(kw_scene_medium(&root, problem));
     KW_TRY(read_pml(&root, &problem->grid, &problem->pml));
+    KW_TRY(kw_scene_sources(&root, problem));
     KW_TRY(kw_scene_p0(&root, problem));
     KW_TRY(read_record(&root, &problem->record));
     KW_TRY(kw_scene_sensors(&root, problem));

@@ -150,7 +150,7 @@ static kw_status read_plane(const kw_node *parent, const char *key, const kw_gri
 
 /* ---- sets ---- */
 
-static kw_status read_place(const kw_node *node, const kw_grid *grid, kw_sensor_set *set)
+kw_status kw_scene_place(const kw_node *node, const kw_grid *grid, kw_sensor_set *set)
 {
     static const struct {
         const char *key;
@@ -187,7 +187,7 @@ static kw_status read_set(const kw_node *node, kw_problem *problem)
     KW_TRY(kw_node_check_keys(node, "name points points_index box box_index plane plane_index interpolation"));
     KW_TRY(kw_node_choice(node, "interpolation", "nearest", true, &nearest));
     kw_status status = read_name(node, problem, &set);
-    if (status == KW_OK) status = read_place(node, &problem->grid, &set);
+    if (status == KW_OK) status = kw_scene_place(node, &problem->grid, &set);
     if (status != KW_OK) {
         free(set.name);
         free(set.position);

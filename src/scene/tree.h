@@ -98,6 +98,9 @@ kw_status kw_node_integers3(const kw_node *node, const char *key, kw_rule rule, 
 /* A list of `count` points of three numbers: ( (x, y, z), ... ); *value is [count][3], owned by the caller. */
 kw_status kw_node_points(const kw_node *node, const char *key, int64_t *count, double **value);
 
+/* A list of numbers, at least one; *value is [count], owned by the caller. */
+kw_status kw_node_numbers(const kw_node *node, const char *key, kw_rule rule, int64_t *count, double **value);
+
 /* Text; borrowed from the tree. */
 kw_status kw_node_text(const kw_node *node, const char *key, const char **value);
 kw_status kw_node_set_text(const kw_node *node, const char *key, const char *value);

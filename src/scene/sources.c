@@ -1,0 +1,111 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kwsim/dataset.h"
+#include "parts.h"
+
+static kw_status no_memory(void) { return kw_fail(KW_ERR_RESOURCE, "no memory for the sources"); }
+
+/* Where a source acts: the same places as for sensors, expanded to grid points in their order. */
+static kw_status read_points(const kw_node *node, const kw_grid *grid, kw_source *source)
+{
+    kw_sensor_set set = {0};
+    kw_problem places = {.grid = *grid, .sets = &set, .set_count = 1};
+    kw_status status = kw_scene_place(node, grid, &set);
+    source->count = set.count;
+    if (status == KW_OK) source->index = malloc((size_t)set.count * 3 * sizeof *source->index);
+    if (status == KW_OK && source->index == NULL) status = no_memory();
+    for (int64_t i = 0; i < set.count && status == KW_OK; i++) {
+        kw_sensor_place place = kw_sensor_locate(&places, i);
+        memcpy(source->index + 3 * i, place.index, sizeof place.index);
+    }
+    free(set.position);
+    return status;
+}
+
+static kw_status read_rows(const kw_dataset *dataset, kw_source *source)
+{
+    char shape[120];
+    kw_dataset_shape(dataset, shape, sizeof shape);
+    bool one = dataset->rank == 1, rows = dataset->rank == 2;
+    source->signals = rows ? dataset->dim[0] : 1;
+    source->samples = one ? dataset->dim[0] : rows ? dataset->dim[1] : 0;
+    if ((!one && !rows) || source->samples < 1 || (source->signals != 1 && source->signals != source->count))
+        return kw_fail(KW_ERR_SCENE,
+                       "\"%s\" must be samples, or points x samples with one row for each of the %lld points, got %s",
+                       dataset->name, (long long)source->count, shape);
+    source->signal = malloc((size_t)(source->signals * source->samples) * sizeof *source->signal);
+    if (source->signal == NULL) return no_memory();
+    KW_TRY(kw_dataset_read(dataset, 0, dataset->dim[0], source->signal));
+    for (int64_t i = 0; i < source->signals * source->samples; i++)
+        if (!(fabs(source->signal[i]) <= 1e30))
+            return kw_fail(KW_ERR_SCENE, "\"%s\" must be finite and at most 1e30, got %g in sample %lld", dataset->name,
+                           source->signal[i], (long long)(i % source->samples));
+    return KW_OK;
+}
+
+static kw_status read_signal_file(const kw_node *parent, kw_source *source)
+{
+    kw_node node;
+    kw_dataset dataset;
+    char *path = NULL, *name = NULL;
+    KW_TRY(kw_node_group(parent, "signal", &node));
+    KW_TRY(kw_node_check_keys(&node, "file dataset"));
+    kw_status status = kw_scene_file(&node, &path, &name);
+    if (status == KW_OK) {
+        status = kw_dataset_open(path, name, &dataset);
+        if (status == KW_OK) status = read_rows(&dataset, source);
+        if (status == KW_ERR_SCENE) status = kw_node_fail(&node, "dataset", "%s", kw_error_message());
+        kw_dataset_close(&dataset);
+    }
+    free(path);
+    free(name);
+    return status;
+}
+
+/* ( 0.0, 1.0, ... ), one sample a step, or { file; dataset; }. */
+static kw_status read_signal(const kw_node *node, const char *unit, kw_source *source)
+{
+    KW_TRY(kw_node_require(node, "signal", "a list of samples, one a step, or { file; dataset; }"));
+    if (kw_node_is_group(node, "signal")) return read_signal_file(node, source);
+    source->signals = 1;
+    return kw_node_numbers(node, "signal", (kw_rule){-1e30, 1e30, false, unit}, &source->samples, &source->signal);
+}
+
+static kw_status read_source(const kw_node *node, const kw_grid *grid, kw_source *source)
+{
+    int quantity = 0, mode = 0, after = 0;
+    KW_TRY(kw_node_check_keys(node, "quantity mode after signal points points_index box box_index plane plane_index"));
+    KW_TRY(kw_node_require(node, "quantity", "one of: p ux uy uz"));
+    KW_TRY(kw_node_choice(node, "quantity", "p ux uy uz", false, &quantity));
+    KW_TRY(kw_node_choice(node, "mode", "additive additive-no-correction dirichlet", true, &mode));
+    KW_TRY(kw_node_choice(node, "after", "stop hold zero", mode == KW_DIRICHLET, &after));
+    source->quantity = (kw_source_quantity)quantity;
+    source->mode = (kw_source_mode)mode;
+    source->after = (kw_source_after)after;
+    source->where = kw_node_where(node, NULL);
+    if (quantity != KW_SOURCE_P && !kw_axis_active(grid, quantity - KW_SOURCE_UX))
+        return kw_node_fail(node, "quantity", "must not point along the %c axis, which has one point",
+                            'x' + quantity - KW_SOURCE_UX);
+    if (mode != KW_DIRICHLET && kw_node_has(node, "after"))
+        return kw_node_fail(node, "after",
+                            "is for mode = \"dirichlet\"; an additive source adds nothing after its signal");
+    KW_TRY(read_points(node, grid, source));
+    return read_signal(node, quantity == KW_SOURCE_P ? "Pa" : "m/s", source);
+}
+
+kw_status kw_scene_sources(const kw_node *root, kw_problem *problem)
+{
+    int count;
+    kw_node node;
+    KW_TRY(kw_node_list(root, "sources", &count));
+    problem->sources = calloc((size_t)count + 1, sizeof *problem->sources);
+    if (problem->sources == NULL) return no_memory();
+    for (int i = 0; i < count; i++) {
+        KW_TRY(kw_node_element(root, "sources", i, &node));
+        problem->source_count = i + 1;
+        KW_TRY(read_source(&node, &problem->grid, &problem->sources[i]));
+    }
+    return KW_OK;
+}
