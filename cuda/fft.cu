@@ -167,10 +167,10 @@ kw_status kw_fft_set_work(kw_fft *fft, void *work)
 
 kw_status kw_fft_run(const kw_fft *fft, kw_fft_kind kind, void *in, void *out)
 {
+    bool inverse = kind == KW_FFT_INVERSE_ALL || kind == KW_FFT_INVERSE_ONE;
     cufftResult result =
-        kind == KW_FFT_INVERSE_ALL
-            ? cufft.inverse(fft->plan[kind], static_cast<cufftComplex *>(in), static_cast<float *>(out))
-            : cufft.forward(fft->plan[kind], static_cast<float *>(in), static_cast<cufftComplex *>(out));
+        inverse ? cufft.inverse(fft->plan[kind], static_cast<cufftComplex *>(in), static_cast<float *>(out))
+                : cufft.forward(fft->plan[kind], static_cast<float *>(in), static_cast<cufftComplex *>(out));
     KW_CUFFT(result, "a transform");
     return KW_OK;
 }
