@@ -459,7 +459,6 @@ static void test_energy_is_constant(void **state)
         kw_problem problem = make_problem(&open);
         kw_sim *sim = create(subject, &problem);
         double *before[4], *after[4], first = 0;
-        problem.record.p = false;
         advance(subject, sim, 1);
         read_state(subject, sim, &problem, before);
         for (int n = 0; n < 40; n++) {

@@ -678,3 +678,77 @@ def test_output_folder_that_vanishes(shop):
     shutil.rmtree(shop.folder / "gone")
     err = run.communicate(timeout=60)[1]
     assert run.returncode == 1 and b"the results are lost" in err
+
+
+# ---- absorption, nonlinearity, sources ----
+
+SOURCE = 'sources: ( { quantity = "p"; points = ( (5e-4, 0.0, 0.0) ); signal = ( 0.0, 1.0, 2.0 ); } );\n'
+WRONG_PHYSICS = {
+    "no power": ("density = 1000.0;", "density = 1000.0; absorption: { coefficient = 0.5; };", ["medium.absorption.power: missing"]),
+    "power 0": ("density = 1000.0;", "density = 1000.0; absorption: { coefficient = 0.5; power = 0; };", ["absorption.power: must be a number > 0"]),
+    "power -1": ("density = 1000.0;", "density = 1000.0; absorption: { coefficient = 0.5; power = -1; };", ["absorption.power", "got -1"]),
+    "power 3": ("density = 1000.0;", "density = 1000.0; absorption: { coefficient = 0.5; power = 3.0; };", ["absorption.power: must be a number in (0, 3), got 3"]),
+    "power list": ("density = 1000.0;", "density = 1000.0; absorption: { coefficient = 0.5; power = [1, 2]; };", ["absorption.power", "got a list of 2"]),
+    "power map": ("density = 1000.0;", 'density = 1000.0; absorption: { coefficient = 0.5; power = { file = "m.h5"; dataset = "y"; }; };', ["absorption.power", "got a group"]),
+    "power 1": ("density = 1000.0;", "density = 1000.0; absorption: { coefficient = 0.5; power = 1.0; };", ["must not be 1 with dispersion", "dispersion = false"]),
+    "negative alpha": ("density = 1000.0;", "density = 1000.0; absorption: { coefficient = -0.5; power = 1.5; };", ["absorption.coefficient: must be a number >= 0"]),
+    "unstable alpha": ("density = 1000.0;", "density = 1000.0; absorption: { coefficient = 0.75; power = 1.001; };", ["stability criterion", "coefficient up to", "dispersion = false"]),
+    "region without absorption": ("density = 1000.0;", 'density = 1000.0; regions = ( { shape = "ball"; radius = 1e-3; absorption_coefficient = 1.0; } );', ["absorption_coefficient: needs medium.absorption"]),
+    "region without nonlinearity": ("density = 1000.0;", 'density = 1000.0; regions = ( { shape = "ball"; radius = 1e-3; nonlinearity = 1.0; } );', ["nonlinearity: needs medium.nonlinearity"]),
+    "negative B/A": ("density = 1000.0;", "density = 1000.0; nonlinearity = -1;", ["medium.nonlinearity: must be a number >= 0"]),
+    "source quantity": ("pml:", SOURCE.replace('"p"', '"v"') + "pml:", ["sources[0].quantity: must be one of: p ux uy uz"]),
+    "source mode": ("pml:", SOURCE.replace('"p";', '"p"; mode = "add";') + "pml:", ["sources[0].mode: must be one of: additive"]),
+    "source without signal": ("pml:", SOURCE.replace("signal = ( 0.0, 1.0, 2.0 ); ", "") + "pml:", ["sources[0].signal: missing"]),
+    "source empty signal": ("pml:", SOURCE.replace("( 0.0, 1.0, 2.0 )", "( )") + "pml:", ["sources[0].signal: must have at least one number"]),
+    "source text signal": ("pml:", SOURCE.replace("1.0, 2.0", '"a"') + "pml:", ["sources[0].signal", 'got "a"']),
+    "source without place": ("pml:", SOURCE.replace("points = ( (5e-4, 0.0, 0.0) ); ", "") + "pml:", ["sources[0]: must give one of: points"]),
+    "source outside": ("pml:", SOURCE.replace("5e-4", "5e-1") + "pml:", ["sources[0].points: point 0 is outside the grid"]),
+    "additive after": ("pml:", SOURCE.replace('"p";', '"p"; after = "hold";') + "pml:", ["sources[0].after", "dirichlet"]),
+    "source typo": ("pml:", SOURCE.replace("signal", "signl") + "pml:", ["sources[0].signl: unknown key; nearest known key: signal"]),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_PHYSICS)
+def test_wrong_physics(shop, name):
+    old, new, messages = WRONG_PHYSICS[name]
+    done = shop.try_run(change(old, new))
+    assert done.code == 3 and done.out == "" and no_output(shop.folder), done.err
+    for message in messages:
+        assert message in done.err
+
+
+def test_velocity_source_along_a_flat_axis(shop):
+    scene = change("[24, 20, 18]", "[24, 20, 1]").replace("pml:", SOURCE.replace('"p"', '"uz"') + "pml:")
+    done = shop.try_run(scene)
+    assert done.code == 3 and "must not point along the z axis" in done.err
+
+
+@pytest.mark.parametrize("signal, message", [
+    (np.zeros((2, 5)), "got 2 x 5"), (np.zeros((1, 1, 5)), "got 1 x 1 x 5"), (np.zeros(0), "got 0"),
+    (np.array([0.0, np.nan]), "must be finite and at most 1e30, got nan in sample 1")])
+def test_wrong_signal_file(shop, signal, message):
+    with h5py.File(shop.folder / "maps.h5", "w") as file:
+        file["s"] = signal
+    done = shop.try_run(change("pml:", SOURCE.replace("( 0.0, 1.0, 2.0 )", '{ file = "maps.h5"; dataset = "/s"; }') + "pml:"))
+    assert done.code == 3 and message in done.err and "sources[0].signal.dataset" in done.err
+
+
+def test_warnings_of_sources_and_powers(shop):
+    source = SOURCE.replace("0.0, 1.0, 2.0", ", ".join(["1.0"] * 20))
+    done = shop.try_run(change("pml:", source + "pml:"))
+    assert done.code == 0 and "the signal has 20 samples and the run 10 steps" in done.err
+    assert "sample 0 of the signal is not 0 and is not used" in done.err
+    done = shop.try_run(change("density = 1000.0;", "density = 1000.0; absorption: { coefficient = 0.1; power = 1.05; };"), "--force")
+    assert "close to 1" in done.err
+
+
+def test_switches_of_absorption_default_to_on(shop):
+    scene = change("density = 1000.0;", "density = 1000.0; absorption: { coefficient = 0.5; power = 1.5; };")
+    shop.run(scene)
+    with h5py.File(shop.folder / "out.h5") as file:
+        text = file["scene"].asstr()[()]
+    assert "attenuation = true" in text and "dispersion = true" in text
+    for given, default in (("", 'mode = "additive"'), (' mode = "dirichlet";', 'after = "stop"')):
+        shop.run(change("pml:", SOURCE.replace('"p";', '"p";' + given) + "pml:"))
+        with h5py.File(shop.folder / "out.h5") as file:
+            assert default in file["scene"].asstr()[()]

@@ -182,12 +182,13 @@ kw_status KW(allocate)(kw_sim *sim)
 {
     kw_parts parts;
     kw_status status = list_parts(sim, &parts);
-    for (int i = 0; i < parts.count && status == KW_OK; i++) {
-        *parts.part[i].at = allocate(sim, parts.part[i].bytes);
-        if (*parts.part[i].at == NULL) status = KW_ERR_RESOURCE;
-    }
-    free(parts.part);
+    sim->parts = parts.part;
     if (status != KW_OK) return status;
+    for (int i = 0; i < parts.count; i++) {
+        *parts.part[i].at = allocate(sim, parts.part[i].bytes);
+        if (*parts.part[i].at == NULL) return KW_ERR_RESOURCE;
+        sim->part_count = i + 1;
+    }
     divide_scratch(sim);
     sim->absorb[0] = sim->spec[0];
     sim->absorb[1] = sim->layout.slots.dims > 1 ? sim->spec[1] : sim->spare;
@@ -196,12 +197,10 @@ kw_status KW(allocate)(kw_sim *sim)
 
 void KW(release)(kw_sim *sim)
 {
-    kw_parts parts;
     if (sim == NULL) return;
     KW(plans_destroy)(&sim->plans);
-    if (list_parts(sim, &parts) == KW_OK)
-        for (int i = 0; i < parts.count; i++) free(*parts.part[i].at);
-    free(parts.part);
+    for (int i = 0; i < sim->part_count; i++) free(*sim->parts[i].at);
+    free(sim->parts);
     free(sim->sources);
     free(sim);
 }

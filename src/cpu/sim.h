@@ -62,6 +62,9 @@ struct kw_sim {
     kw_real *ring;          /* [ring_steps][sensors] */
     int64_t ring_steps, waiting;
 
+    struct kw_part *parts; /* every allocation, to be freed */
+    int part_count;
+
     int64_t steps; /* taken */
     bool stale;    /* the state was written from outside: p and spec[0] no longer follow */
     double bytes, create_seconds, step_seconds;

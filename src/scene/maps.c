@@ -99,7 +99,7 @@ static kw_status read_absorption(const kw_node *medium, kw_problem *problem)
         return kw_node_fail(&node, "power",
                             "must not be 1 with dispersion, whose factor tan(pi y/2) is infinite there; take "
                             "another power, or dispersion = false");
-    if (fabs(absorption->power - 1.0) <= 0.05)
+    if (fabs(absorption->power - 1.0) <= 0.05 + 1e-12)
         kw_log(KW_LOG_WARNING,
                "medium.absorption.power %g is close to 1, where dispersion is strong and stability is lost; "
                "dispersion = false turns it off",
