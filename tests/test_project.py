@@ -60,8 +60,6 @@ def test_reference_scene_shows_the_true_defaults(shop):
             found.add(key)
             if key in ("quantities", "attenuation", "dispersion", "mode", "after"):
                 continue  # lists, or of groups that the small scene does not have: below and in test_scene.py
-            if key in ("attenuation", "dispersion", "mode", "after"):
-                continue  # of groups that the small scene does not have, or that it sets: test_scene.py looks there
             own, = [text for text in resolved.splitlines() if text.startswith(group + " = ")]
             got = re.search(r"\b%s = ([^;]+);" % key, own).group(1)
             assert got == value or got == "( %s )" % ", ".join([value] * 3), key
