@@ -119,8 +119,12 @@ static void add_sources(kw_problem *problem)
         kw_source *source = &problem->sources[problem->source_count];
         if (kind[s].quantity != KW_SOURCE_P && problem->grid.n[kind[s].quantity - KW_SOURCE_UX] == 1) continue;
         problem->source_count++;
-        *source = (kw_source){kind[s].quantity,         kind[s].mode, kind[s].after, COUNT, NULL,
-                              kind[s].each ? COUNT : 1, SAMPLES,      NULL,          NULL};
+        *source = (kw_source){.quantity = kind[s].quantity,
+                              .mode = kind[s].mode,
+                              .after = kind[s].after,
+                              .count = COUNT,
+                              .signals = kind[s].each ? COUNT : 1,
+                              .samples = SAMPLES};
         source->index = malloc(sizeof(int64_t) * 3 * COUNT);
         source->signal = malloc(sizeof(double) * COUNT * SAMPLES);
         for (int k = 0; k < 3 * COUNT; k++) {

@@ -1,4 +1,4 @@
-"""Twenty-odd runs of the field's reference solver and their float64 twins: tests/reference/README.md."""
+"""Twenty-two runs of the field's reference solver and their float64 twins: tests/reference/README.md."""
 import os
 
 import h5py

@@ -88,14 +88,42 @@ typedef enum kw_source_mode {
 /* What a Dirichlet source does after its signal: no longer set, keep the last value, set 0. */
 typedef enum kw_source_after { KW_AFTER_STOP, KW_AFTER_HOLD, KW_AFTER_ZERO } kw_source_after;
 
+typedef enum kw_signal_kind {
+    KW_SIGNAL_SAMPLES, /* given one by one */
+    KW_SIGNAL_TONE_BURST,
+    KW_SIGNAL_CONTINUOUS,
+    KW_SIGNAL_GAUSSIAN_PULSE,
+    KW_SIGNAL_CHIRP
+} kw_signal_kind;
+
+typedef enum kw_window { KW_WINDOW_NONE, KW_WINDOW_HANN, KW_WINDOW_GAUSSIAN } kw_window;
+
+/* Recipe of a signal s(t), 0 outside the interval given, with t counted from `delay`, A the amplitude in Pa or m/s:
+ *   tone burst      A w(t/T) sin(2 pi f t + phase),              0 <= t <= T = cycles/f
+ *   continuous      A r(t) sin(2 pi f t + phase),                0 <= t; r rises as (1 - cos)/2 over ramp_cycles
+ * periods Gaussian pulse  A exp(-(t - 4 s)^2/(2 s^2)) cos(2 pi f (t - 4 s)),   0 <= t <= 8 s = 8 sqrt(2 ln 2)/(pi
+ * bandwidth f): its spectrum is 6 dB down at f (1 -+ bandwidth/2) chirp           A w(t/T) sin(2 pi (f t + (f_end - f)
+ * t^2/(2 T)) + phase),   0 <= t <= T = duration The window w(x) is 1, sin^2(pi x) or exp(-18 (x - 1/2)^2). */
+typedef struct kw_signal {
+    kw_signal_kind kind;
+    kw_window window;
+    double amplitude, frequency, phase, delay; /* Pa or m/s, Hz, rad, s */
+    double cycles, ramp_cycles, bandwidth;     /* periods, periods, fraction of f */
+    double end_frequency, duration;            /* Hz, s */
+} kw_signal;
+
+/* s at time t in s; 0 for KW_SIGNAL_SAMPLES. */
+double kw_signal_value(const kw_signal *signal, double t);
+
 /* A time-varying source at grid points. A point listed twice adds twice; as Dirichlet the last counts. */
 typedef struct kw_source {
     kw_source_quantity quantity;
     kw_source_mode mode;
     kw_source_after after;
     int64_t count;
-    int64_t *index;  /* [count][3] grid points; owned */
-    int64_t signals; /* 1: the same for all points; else count */
+    int64_t *index;   /* [count][3] grid points; owned */
+    kw_signal recipe; /* of the signal; kw_problem_resolve() makes the samples from it */
+    int64_t signals;  /* 1: the same for all points; else count */
     int64_t samples;
     double *signal; /* [signals][samples], Pa or m/s, sample n at step n; owned */
     char *where;    /* for messages; owned */

@@ -192,6 +192,15 @@ static void warn_of_sources(const kw_problem *problem)
         if (source->samples > problem->time.steps)
             kw_log(KW_LOG_WARNING, "%s: the signal has %lld samples and the run %lld steps: the rest is not used",
                    source->where, (long long)source->samples, (long long)problem->time.steps);
+        double per_wavelength =
+            2.0 * kw_max_frequency(problem) / fmax(source->recipe.frequency, source->recipe.end_frequency);
+        if (source->recipe.kind != KW_SIGNAL_SAMPLES && per_wavelength < 2.0)
+            kw_log(KW_LOG_WARNING,
+                   "%s: %.3g points per wavelength at its highest frequency; the grid carries two or more",
+                   source->where, per_wavelength);
+        else if (source->recipe.kind != KW_SIGNAL_SAMPLES)
+            kw_log(KW_LOG_INFO, "%s: %.3g points per wavelength at its highest frequency", source->where,
+                   per_wavelength);
         bool starts = false;
         for (int64_t i = 0; i < source->signals; i++) starts |= source->signal[i * source->samples] != 0.0;
         if (problem->has_p0 && starts)

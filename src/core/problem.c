@@ -141,6 +141,25 @@ static double crossing_time(const kw_problem *problem)
     return sqrt(sum) / problem->map[KW_QUANTITY_C0].min;
 }
 
+/* Samples of the sources whose signal is a recipe: one for each step. */
+static kw_status make_signals(kw_problem *problem)
+{
+    for (int64_t s = 0; s < problem->source_count; s++) {
+        kw_source *source = &problem->sources[s];
+        if (source->recipe.kind == KW_SIGNAL_SAMPLES) continue;
+        free(source->signal);
+        source->signals = 1;
+        source->samples = problem->time.steps;
+        source->signal =
+            problem->time.steps < INT64_C(1) << 40 ? malloc((size_t)source->samples * sizeof *source->signal) : NULL;
+        if (source->signal == NULL)
+            return kw_fail(KW_ERR_RESOURCE, "no memory for a signal of %lld samples", (long long)source->samples);
+        for (int64_t n = 0; n < source->samples; n++)
+            source->signal[n] = kw_signal_value(&source->recipe, (double)n * problem->time.dt);
+    }
+    return KW_OK;
+}
+
 kw_status kw_problem_resolve(kw_problem *problem)
 {
     kw_time *time = &problem->time;
@@ -167,7 +186,7 @@ kw_status kw_problem_resolve(kw_problem *problem)
     if (problem->record.from_step >= time->steps)
         return kw_fail(KW_ERR_SCENE, "%s: record.from_step: must be below the number of steps, %lld, got %lld",
                        problem->scene_file, (long long)time->steps, (long long)problem->record.from_step);
-    return KW_OK;
+    return make_signals(problem);
 }
 
 double kw_stable_dt(const kw_problem *problem)

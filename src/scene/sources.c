@@ -45,12 +45,11 @@ static kw_status read_rows(const kw_dataset *dataset, kw_source *source)
     return KW_OK;
 }
 
-static kw_status read_signal_file(const kw_node *parent, kw_source *source)
+static kw_status read_signal_file(const kw_node *at, kw_source *source)
 {
-    kw_node node;
+    kw_node node = *at;
     kw_dataset dataset;
     char *path = NULL, *name = NULL;
-    KW_TRY(kw_node_group(parent, "signal", &node));
     KW_TRY(kw_node_check_keys(&node, "file dataset"));
     kw_status status = kw_scene_file(&node, &path, &name);
     if (status == KW_OK) {
@@ -64,11 +63,52 @@ static kw_status read_signal_file(const kw_node *parent, kw_source *source)
     return status;
 }
 
-/* ( 0.0, 1.0, ... ), one sample a step, or { file; dataset; }. */
+/* { type = "tone_burst"; frequency = 1e6; ... }; kw_signal_kind's order after the samples. */
+static kw_status read_recipe(const kw_node *node, const char *unit, kw_signal *signal)
+{
+    static const char *const keys[] = {"type amplitude frequency phase delay cycles window",
+                                       "type amplitude frequency phase delay ramp_cycles",
+                                       "type amplitude frequency delay bandwidth",
+                                       "type amplitude frequency phase delay end_frequency duration window"};
+    int type = 0, window = KW_WINDOW_GAUSSIAN;
+    KW_TRY(kw_node_choice(node, "type", "tone_burst continuous gaussian_pulse chirp", false, &type));
+    KW_TRY(kw_node_check_keys(node, keys[type]));
+    *signal = (kw_signal){.kind = (kw_signal_kind)(type + 1), .ramp_cycles = 3.0};
+    KW_TRY(kw_node_require(node, "amplitude", "the largest pressure in Pa, or velocity in m/s"));
+    KW_TRY(kw_node_real(node, "amplitude", (kw_rule){-1e30, 1e30, false, unit}, false, &signal->amplitude));
+    KW_TRY(kw_node_require(node, "frequency", "the frequency in Hz"));
+    KW_TRY(kw_node_real(node, "frequency", KW_POSITIVE("Hz"), false, &signal->frequency));
+    KW_TRY(kw_node_real(node, "delay", KW_NOT_NEGATIVE("s"), true, &signal->delay));
+    if (signal->kind != KW_SIGNAL_GAUSSIAN_PULSE)
+        KW_TRY(kw_node_real(node, "phase", KW_ANY("rad"), true, &signal->phase));
+    if (signal->kind == KW_SIGNAL_CONTINUOUS)
+        return kw_node_real(node, "ramp_cycles", KW_NOT_NEGATIVE("periods"), true, &signal->ramp_cycles);
+    if (signal->kind == KW_SIGNAL_GAUSSIAN_PULSE) {
+        KW_TRY(kw_node_require(node, "bandwidth", "the 6 dB bandwidth as a fraction of the frequency"));
+        return kw_node_real(node, "bandwidth", KW_POSITIVE(""), false, &signal->bandwidth);
+    }
+    KW_TRY(kw_node_choice(node, "window", "none hann gaussian", true, &window));
+    signal->window = (kw_window)window;
+    if (signal->kind == KW_SIGNAL_TONE_BURST) {
+        KW_TRY(kw_node_require(node, "cycles", "the number of periods"));
+        return kw_node_real(node, "cycles", KW_POSITIVE("periods"), false, &signal->cycles);
+    }
+    KW_TRY(kw_node_require(node, "end_frequency", "the frequency at the end in Hz"));
+    KW_TRY(kw_node_require(node, "duration", "the length in s"));
+    KW_TRY(kw_node_real(node, "end_frequency", KW_POSITIVE("Hz"), false, &signal->end_frequency));
+    return kw_node_real(node, "duration", KW_POSITIVE("s"), false, &signal->duration);
+}
+
+/* ( 0.0, 1.0, ... ), one sample a step, { file; dataset; }, or { type; ... }. */
 static kw_status read_signal(const kw_node *node, const char *unit, kw_source *source)
 {
-    KW_TRY(kw_node_require(node, "signal", "a list of samples, one a step, or { file; dataset; }"));
-    if (kw_node_is_group(node, "signal")) return read_signal_file(node, source);
+    kw_node signal;
+    KW_TRY(kw_node_require(node, "signal", "a list of samples, one a step, { file; dataset; } or { type; ... }"));
+    if (kw_node_is_group(node, "signal")) {
+        KW_TRY(kw_node_group(node, "signal", &signal));
+        return kw_node_has(&signal, "type") ? read_recipe(&signal, unit, &source->recipe)
+                                            : read_signal_file(&signal, source);
+    }
     source->signals = 1;
     return kw_node_numbers(node, "signal", (kw_rule){-1e30, 1e30, false, unit}, &source->samples, &source->signal);
 }
