@@ -20,6 +20,7 @@ import time
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), ".."))
 CUBES = [64, 128, 192, 256, 384, 512]
 OTHERS = [(251, 251, 251), (240, 252, 270)]  # a prime, and 7-smooth
+PHYSICS = ["c0", "c0_rho0", "stokes", "absorbing", "nonlinear", "everything", "p_source"]  # against homogeneous
 MEDIA = ["homogeneous", "c0_rho0"]
 JOBS = [(128, 200), (256, 500), (384, 800)]
 
@@ -49,6 +50,13 @@ def run_steps(step, backends, arguments):
                     continue
                 print(done.stdout.strip(), file=sys.stderr)
                 text += done.stdout
+        for medium in PHYSICS:
+            n = "128" if backend == "cpu" or arguments.quick else "256"
+            if medium in MEDIA:
+                continue
+            done = subprocess.run([step, backend, "single", medium, n], capture_output=True, text=True)
+            print(done.stdout.strip() or done.stderr.strip(), file=sys.stderr)
+            text += done.stdout
     return text, list(csv.DictReader(io.StringIO(text)))
 
 
@@ -89,6 +97,12 @@ def markdown(backends, steps, jobs):
             r["backend"], r["medium"].replace("c0_rho0", "c0, rho0 maps"), size, float(r["ms_per_step"]), float(r["steps_per_s"]),
             float(r["Mvoxel_steps_per_s"]), float(r["effective_GB_per_s"]), 100 * float(r["share_of_copy"]), float(r["ten_ms"]),
             float(r["ratio"]), graph, float(r["memory_MB"]), float(r["setup_s"])))
+    lines += ["", "| cost of the physics | " + " | ".join(PHYSICS) + " |", "|---|" + "---|" * len(PHYSICS)]
+    for backend in backends:
+        n = "256" if any(r["backend"] == backend and r["nx"] == "256" and r["medium"] == "everything" for r in steps) else "128"
+        of = {r["medium"]: float(r["ms_per_step"]) for r in steps if r["backend"] == backend and r["nx"] == r["ny"] == r["nz"] == n}
+        lines.append("| %s, %s³, against homogeneous | %s |" % (backend, n, " | ".join(
+            "%.2f" % (of[m] / of["homogeneous"]) if m in of and "homogeneous" in of else "–" for m in PHYSICS)))
     lines += ["", "| job, whole process | " + " | ".join("%d³ × %d" % job for job in JOBS) + " |", "|---|" + "---|" * len(JOBS)]
     for backend in backends:
         cells = ["–"] * len(JOBS)

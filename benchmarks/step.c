@@ -1,11 +1,14 @@
 /* ms per step of one backend against ten 3-D real transforms of its library of the same size, in turn in one process.
  *
- *     step BACKEND PRECISION MEDIUM NX [NY NZ]     MEDIUM: homogeneous, c0, c0_rho0      -> one line of CSV
+ *     step BACKEND PRECISION MEDIUM NX [NY NZ]     -> one line of CSV
+ *     MEDIUM: homogeneous, c0, c0_rho0 (maps), absorbing (y = 1.5), stokes (y = 2), nonlinear, everything (all maps,
+ *     absorbing and nonlinear), p_source (64 additive points with one signal instead of p0)
  *     step                                         -> the header of the CSV
  *
  * p is recorded at 64 points on every step. Times are medians of rounds; the first call is reported apart. "effective"
  * bytes are those of the scheme with whole-field transforms: 60 U for ten transforms (three passes, read and write), 29
- * U for the updates, 2 or 4 U for maps; U is one field. */
+ * U for the updates, 1 or 4 U for maps, 24 U for four more transforms and 10 U for their updates where the medium
+ * absorbs; U is one field. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +33,8 @@ typedef struct bench {
 static kw_status read_voxels(void *self, kw_quantity quantity, int64_t x0, int64_t nx, kw_precision precision,
                              void *dst)
 {
-    static const double base[KW_QUANTITY_COUNT] = {1500, 1000, 0, 0, 0}, wave[KW_QUANTITY_COUNT] = {100, 100, 0, 0, 1};
+    static const double base[KW_QUANTITY_COUNT] = {1500, 1000, 0.5, 6, 0},
+                        wave[KW_QUANTITY_COUNT] = {100, 100, 0.1, 1, 1};
     const kw_grid *grid = self;
     int64_t plane = grid->n[1] * grid->n[2];
     for (int64_t i = 0; i < nx * plane; i++) {
@@ -57,12 +61,28 @@ static double median(const double *value)
     return sorted[ROUNDS / 2];
 }
 
+static void add_source(kw_problem *problem)
+{
+    kw_source *source = problem->sources = calloc(1, sizeof *source);
+    problem->source_count = 1;
+    source->count = SENSORS;
+    source->index = malloc(sizeof(int64_t) * 3 * SENSORS);
+    for (int k = 0; k < 3 * SENSORS; k++) source->index[k] = k * 104729L % problem->grid.n[k % 3];
+    source->recipe = (kw_signal){.kind = KW_SIGNAL_CONTINUOUS, .amplitude = 1, .frequency = 1e6, .ramp_cycles = 3};
+}
+
 static void fill_problem(kw_problem *problem, const int n[3], const char *medium)
 {
-    static const double low[KW_QUANTITY_COUNT] = {1500, 1000, 0, 0, 0}, range[KW_QUANTITY_COUNT] = {100, 100, 0, 0, 1};
-    bool is_map[KW_QUANTITY_COUNT] = {strcmp(medium, "homogeneous") != 0, strcmp(medium, "c0_rho0") == 0, false, false,
-                                      true};
-    *problem = (kw_problem){.has_p0 = true, .cpu_wisdom = true, .time = {.asked_cfl = 0.3, .asked_steps = 1 << 20}};
+    static const double low[KW_QUANTITY_COUNT] = {1500, 1000, 0.5, 6, 0},
+                        range[KW_QUANTITY_COUNT] = {100, 100, 0.1, 1, 1};
+    bool all = strcmp(medium, "everything") == 0, both = all || strcmp(medium, "c0_rho0") == 0;
+    bool source = strcmp(medium, "p_source") == 0;
+    bool is_map[KW_QUANTITY_COUNT] = {both || strcmp(medium, "c0") == 0, both, all, all, true};
+    *problem = (kw_problem){.has_p0 = !source, .cpu_wisdom = true, .time = {.asked_cfl = 0.3, .asked_steps = 1 << 20}};
+    problem->nonlinear = all || strcmp(medium, "nonlinear") == 0;
+    problem->absorption = (kw_absorption){.power = 1.5, .attenuation = true, .dispersion = true};
+    problem->absorption.on = all || strcmp(medium, "absorbing") == 0 || strcmp(medium, "stokes") == 0;
+    if (strcmp(medium, "stokes") == 0) problem->absorption.power = 2.0;
     for (int i = 0; i < 3; i++) {
         problem->grid.n[i] = n[i];
         problem->grid.h[i] = 1e-4;
@@ -75,6 +95,7 @@ static void fill_problem(kw_problem *problem, const int n[3], const char *medium
         map->max = low[q] + (is_map[q] ? range[q] : 0);
         if (is_map[q]) map->file = strdup("in memory");
     }
+    if (source) add_source(problem);
     problem->record.p = true;
     problem->set_count = 1;
     problem->sets = calloc(1, sizeof *problem->sets);
@@ -131,7 +152,8 @@ static kw_status run(bench *b)
     }
     b->backend->stats(b->sim, &stats);
     double points = (double)kw_grid_points(grid), ms = 1e3 * median(step), copy = b->yardstick->copy_bandwidth(y);
-    double fields = strcmp(b->medium, "homogeneous") == 0 ? 89 : strcmp(b->medium, "c0") == 0 ? 90 : 93;
+    double maps = strcmp(b->medium, "c0") == 0 ? 1 : strcmp(b->medium, "c0_rho0") == 0 ? 4 : 0;
+    double fields = 89 + maps + (kw_absorption_is_fractional(&b->problem) ? 34 : 0);
     double rate = fields * points * (double)kw_real_size(b->options.precision) / (1e-3 * ms);
     printf("%s,%s,%s,%d,%d,%d,%d,%.4f,%.4f,%.2f,%.1f,%.1f,%.3f,%.4f,%.3f,%.4f,%.3f,%.1f,%.2f,%.3f,%s\n",
            b->backend->name, b->options.precision == KW_DOUBLE ? "double" : "single", b->medium, n[0], n[1], n[2],
