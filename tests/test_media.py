@@ -325,3 +325,16 @@ def test_recipes_are_checked(shop):
     done = shop.try_run(line(64, 8, time={"cfl": 0.3, "steps": 5}, sensors=at(0),
                              sources=[{"quantity": "p", "points": [[0.0, 0.0, 0.0]], "signal": {**base, "frequency": 9e6}}]))
     assert done.code == 0 and "1.67 points per wavelength" in done.err and "warning" in done.err
+
+
+def test_the_medium_is_said_and_kept(shop):
+    import h5py
+    scene = line(64, 8, medium={"sound_speed": C, "density": RHO, "nonlinearity": 6.0, "absorption": {"coefficient": 0.75, "power": 1.5}},
+                 time={"cfl": 0.3, "steps": 5}, sensors=at(0), sources=[{"quantity": "p", "points": [[0.0, 0.0, 0.0]], "signal": [0.0, 1.0]}])
+    result = shop.run(scene)
+    for part in ("alpha 0.75 dB/(MHz^y cm), y 1.5", "B/A 6", "1 points in 1 sources"):
+        assert part in result.done.err
+    with h5py.File(shop.folder / "out.h5") as file:
+        kept = file["medium"].attrs
+        assert list(kept["absorption_range"]) == [0.75, 0.75] and kept["absorption_power"] == 1.5 and kept["dispersion"] == 1
+        assert kept["absorption_units"] == "dB/(MHz^y cm)" and list(kept["nonlinearity_range"]) == [6, 6]

@@ -41,15 +41,19 @@ const char *kw_bytes_text(double bytes, char *text, size_t size)
 
 static void print_medium(FILE *out, const kw_problem *problem)
 {
-    static const char *const unit[2] = {"m/s", "kg/m^3"};
-    static const char *const name[2] = {"c0", "rho0"};
+    static const char *const unit[4] = {"m/s", "kg/m^3", "dB/(MHz^y cm)", ""};
+    static const char *const name[4] = {"c0", "rho0", "alpha", "B/A"};
     fprintf(out, "medium     ");
-    for (int q = 0; q < 2; q++) {
+    for (int q = KW_QUANTITY_C0; q <= KW_QUANTITY_BONA; q++) {
         const kw_map *map = &problem->map[q];
-        if (map->min == map->max)
-            fprintf(out, "%s %g %s, ", name[q], map->min, unit[q]);
-        else
-            fprintf(out, "%s %g to %g %s, ", name[q], map->min, map->max, unit[q]);
+        if (!kw_problem_has(problem, (kw_quantity)q)) continue;
+        fprintf(out, "%s %g", name[q], map->min);
+        if (map->max > map->min) fprintf(out, " to %g", map->max);
+        fprintf(out, "%s%s, ", unit[q][0] ? " " : "", unit[q]);
+        if (q == KW_QUANTITY_ALPHA)
+            fprintf(out, "y %g%s%s, ", problem->absorption.power,
+                    problem->absorption.attenuation ? "" : " without attenuation",
+                    problem->absorption.dispersion ? "" : " without dispersion");
     }
     fprintf(out, "c_ref %g m/s\n", problem->c_ref);
     const kw_map *c0 = &problem->map[KW_QUANTITY_C0];
@@ -142,6 +146,12 @@ void kw_report_summary(const kw_summary *summary)
     print_grid(out, problem);
     print_medium(out, problem);
     print_time(out, problem);
+    if (problem->source_count > 0) {
+        int64_t points = 0;
+        for (int64_t i = 0; i < problem->source_count; i++) points += problem->sources[i].count;
+        fprintf(out, "sources    %lld points in %lld sources%s\n", (long long)points, (long long)problem->source_count,
+                problem->has_p0 ? ", and an initial pressure" : "");
+    }
     fprintf(out, "sensors    %lld points in %lld sets, %lld samples from step %lld\n",
             (long long)kw_sensor_count(problem), (long long)problem->set_count, (long long)kw_sample_count(problem),
             (long long)problem->record.from_step);

@@ -198,6 +198,18 @@ static herr_t put_problem(const kw_recorder *recorder)
     KW_PUT(kw_put_text(medium, "sound_speed_units", "m/s"));
     KW_PUT(kw_put_reals(medium, "density_range", density, 2));
     KW_PUT(kw_put_text(medium, "density_units", "kg/m^3"));
+    if (problem->absorption.on) {
+        double alpha[2] = {map[KW_QUANTITY_ALPHA].min, map[KW_QUANTITY_ALPHA].max};
+        KW_PUT(kw_put_reals(medium, "absorption_range", alpha, 2));
+        KW_PUT(kw_put_text(medium, "absorption_units", "dB/(MHz^y cm)"));
+        KW_PUT(kw_put_real(medium, "absorption_power", problem->absorption.power));
+        KW_PUT(kw_put_integer(medium, "attenuation", problem->absorption.attenuation));
+        KW_PUT(kw_put_integer(medium, "dispersion", problem->absorption.dispersion));
+    }
+    if (problem->nonlinear) {
+        double bona[2] = {map[KW_QUANTITY_BONA].min, map[KW_QUANTITY_BONA].max};
+        KW_PUT(kw_put_reals(medium, "nonlinearity_range", bona, 2));
+    }
     KW_PUT(kw_put_real(medium, "reference_speed", problem->c_ref));
     KW_PUT(kw_put_real(medium, "max_frequency", kw_max_frequency(problem)));
     return H5Gclose(medium);
