@@ -145,7 +145,6 @@ kw_status create(const kw_problem *problem, const kw_options *options, const kw_
     kw_sim *sim = static_cast<kw_sim *>(calloc(1, sizeof *sim));
     if (sim == nullptr) return kw_fail(KW_ERR_RESOURCE, "no host memory");
     sim->problem = problem;
-    sim->device_number = options->device;
     sim->fail_allocation = options->fail_allocation;
     sim->look.step = -1;
     sim->look.finite = true;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <new>
 #include <vector>
 
 #include "check.h"
@@ -321,7 +322,7 @@ kw_status fill_absorption_maps(kw_sim *sim, const kw_field_source *source)
     int64_t planes = plane < columns ? grid->n[0] : 1; /* where x lies in the columns: all at once */
     host_floats tau((size_t)(planes * plane)), eta((size_t)(planes * plane));
     double *c0 = static_cast<double *>(malloc((size_t)(2 * planes * plane) * sizeof(double)));
-    double *alpha = c0 + planes * plane;
+    double *alpha = c0 != nullptr ? c0 + planes * plane : nullptr;
     kw_status status = c0 != nullptr && tau.data != nullptr && eta.data != nullptr ? KW_OK : no_host_memory();
     for (int64_t x = 0; x < grid->n[0] && status == KW_OK; x += planes) {
         status = source->read(source->self, KW_QUANTITY_C0, x, planes, KW_DOUBLE, c0);
@@ -385,11 +386,18 @@ long long padded_offset(const kw_sim *sim, const int64_t index[3])
     return dense / sim->device.columns * 2 * sim->device.bins + dense % sim->device.columns;
 }
 
-template <typename T> kw_status upload(const T *device, const std::vector<T> &host)
+/* Host memory to the device, done when it returns; on the stream of the kernels, which would not wait for another. */
+kw_status upload_bytes(kw_sim *sim, const void *device, const void *host, size_t bytes)
 {
-    KW_CUDA(cudaMemcpy(const_cast<T *>(device), host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice),
-            "uploading the sources");
+    KW_CUDA(cudaMemcpyAsync(const_cast<void *>(device), host, bytes, cudaMemcpyHostToDevice, sim->compute),
+            "uploading");
+    KW_CUDA(cudaStreamSynchronize(sim->compute), "uploading");
     return KW_OK;
+}
+
+template <typename T> kw_status upload(kw_sim *sim, const T *device, const std::vector<T> &host)
+{
+    return upload_bytes(sim, device, host.data(), host.size() * sizeof(T));
 }
 
 /* Points that share a place follow each other in the listed order. */
@@ -420,17 +428,21 @@ kw_status fill_source(kw_sim *sim, const kw_field_source *fields, const kw_sourc
     source->field = -1;
     for (int a = 0; a < sim->slots.dims; a++)
         if ((int)asked->quantity == KW_SOURCE_UX + sim->slots.axis[a]) source->field = a;
-    KW_TRY(upload(source->offset, places));
-    KW_TRY(upload(source->start, start));
-    KW_TRY(upload(source->row, row));
-    KW_TRY(upload(source->scale, scale));
-    return upload(source->signal, signal);
+    KW_TRY(upload(sim, source->offset, places));
+    KW_TRY(upload(sim, source->start, start));
+    KW_TRY(upload(sim, source->row, row));
+    KW_TRY(upload(sim, source->scale, scale));
+    return upload(sim, source->signal, signal);
 }
 
 kw_status fill_sources(kw_sim *sim, const kw_field_source *fields)
 {
-    for (int64_t i = 0; i < sim->problem->source_count; i++)
-        KW_TRY(fill_source(sim, fields, &sim->problem->sources[i], &sim->sources[i]));
+    try {
+        for (int64_t i = 0; i < sim->problem->source_count; i++)
+            KW_TRY(fill_source(sim, fields, &sim->problem->sources[i], &sim->sources[i]));
+    } catch (const std::bad_alloc &) {
+        return no_host_memory();
+    }
     return KW_OK;
 }
 
@@ -444,11 +456,9 @@ kw_status fill_sensors(kw_sim *sim)
         kw_sensor_place place = kw_sensor_locate(sim->problem, i);
         offset[i] = padded_offset(sim, place.index);
     }
-    cudaError_t error = cudaMemcpy(const_cast<long long *>(d->sensor), offset, (size_t)d->sensors * sizeof *offset,
-                                   cudaMemcpyHostToDevice);
+    kw_status status = upload_bytes(sim, d->sensor, offset, (size_t)d->sensors * sizeof *offset);
     free(offset);
-    KW_CUDA(error, "uploading the sensors");
-    return KW_OK;
+    return status;
 }
 
 /* The step as a graph: one launch instead of one per kernel. */
@@ -510,7 +520,7 @@ kw_status kw_cuda_build(kw_sim *sim, const kw_field_source *source)
     KW_TRY(fill_sources(sim, source));
     KW_TRY(fill_sensors(sim));
     long long first = problem->has_p0 ? 0 : -1; /* the step before the first that runs */
-    KW_CUDA(cudaMemcpy(sim->device.step, &first, sizeof first, cudaMemcpyHostToDevice), "uploading tables");
+    KW_TRY(upload_bytes(sim, sim->device.step, &first, sizeof first));
     if (problem->has_p0) KW_TRY(fill_field(sim, source, KW_QUANTITY_P0, sim->device.p));
     KW_TRY(kw_enqueue_start(sim));
     KW_CUDA(cudaStreamSynchronize(sim->compute), "the initial state");

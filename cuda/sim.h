@@ -13,12 +13,11 @@ typedef struct kw_chunk {
     unsigned long long *d_look, *h_look; /* [2] */
 } kw_chunk;
 
-enum { KW_CHUNKS = 2, KW_TABLES = 10 };
+enum { KW_CHUNKS = 2, KW_TABLES = 9 /* three of each axis */ };
 
 struct kw_sim {
     const kw_problem *problem; /* borrowed */
     kw_slots slots;
-    int device_number;
     kw_fft fft;
     kw_device device;
     kw_device_source *sources; /* [problem->source_count], on the host */

@@ -338,3 +338,12 @@ def test_the_medium_is_said_and_kept(shop):
         kept = file["medium"].attrs
         assert list(kept["absorption_range"]) == [0.75, 0.75] and kept["absorption_power"] == 1.5 and kept["dispersion"] == 1
         assert kept["absorption_units"] == "dB/(MHz^y cm)" and list(kept["nonlinearity_range"]) == [6, 6]
+
+
+@pytest.mark.parametrize("n, coefficient, code", [(64, 19.8, 0), (65536, 4.7, 3)])
+def test_powers_below_one_are_judged_at_the_smallest_wavenumber(shop, n, coefficient, code):
+    """1 - eta k^(y-1) is least at the longest wave of the grid: a long grid can be unstable where a short one is not."""
+    scene = line(n, 8, medium={"sound_speed": C, "density": RHO, "absorption": {"coefficient": coefficient, "power": 0.5}},
+                 p0={"shapes": [{"shape": "gaussian", "sigma": 3 * H, "value": 1.0}]}, sensors=at(0), time={"cfl": 0.3, "steps": 2000})
+    done = shop.try_run(scene, "--precision", "double", *(["--dry-run"] if code else []))
+    assert done.code == code, done.err

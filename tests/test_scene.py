@@ -581,7 +581,22 @@ def test_a_file_of_absurdly_many_sensors_is_refused(shop):
     with h5py.File(shop.folder / "maps.h5", "w") as file:
         file.create_dataset("i", (2**61, 3), chunks=(1024, 3), dtype="i1")
     done = shop.try_run(change("points = ( (5e-4, 0.0, 0.0) )", 'points_index = { file = "maps.h5"; dataset = "/i"; }'))
-    assert done.code in (3, 4) and "points: they need" in done.err
+    assert done.code == 4 and "the listed points need" in done.err
+
+
+def test_absurdly_many_source_points_or_samples_are_refused(shop):
+    box = 'sources: ( { quantity = "p"; signal = ( 1.0 ); box_index = { min = [0, 0, 0]; max = [932360, 951663, 866244]; }; } );\n'
+    scene = change("[24, 20, 18]", "[932361, 951664, 866245]").replace("pml:", box + "pml:")
+    done = shop.try_run(scene, "--dry-run")
+    assert done.code == 4 and "the sources' points need" in done.err
+    with h5py.File(shop.folder / "maps.h5", "w") as file:
+        file.create_dataset("s", (1, 2**60), chunks=(1, 1024), dtype="i1")
+    source = SOURCE.replace("( 0.0, 1.0, 2.0 )", '{ file = "maps.h5"; dataset = "/s"; }')
+    done = shop.try_run(change("pml:", source + "pml:"))
+    assert done.code == 4 and "the sources' signals need" in done.err
+    source = SOURCE.replace("( 0.0, 1.0, 2.0 )", '{ type = "continuous"; amplitude = 1.0; frequency = 1e6; }')
+    done = shop.try_run(change("pml:", source + "pml:"), "--steps", str(10**14))
+    assert done.code == 4 and "sources 800.00 TB" in done.err and no_output(shop.folder)
 
 
 def test_maps_count_before_they_are_read(shop):

@@ -83,7 +83,7 @@ typedef struct kw_stats {
     double plan_seconds;   /* of these, planning the FFTs */
     double step_seconds;   /* in advance() */
     double bytes;          /* held by the sim */
-    int64_t steps;         /* taken */
+    int64_t steps;         /* asked for; taken once watch() or read_traces() has waited */
     char plan_id[40];      /* names the FFT plan: the same id, the same bits */
     char stepper[24];      /* "classical" */
 } kw_stats;
@@ -97,7 +97,7 @@ typedef struct kw_backend {
     /* Usable here with these options? KW_ERR_RESOURCE and why not, with a remedy, in words for a person. */
     kw_status (*probe)(const kw_options *options, kw_device_info *info);
 
-    /* Bytes by purpose, before anything is allocated. The scan may shrink the answer, never grow it. */
+    /* Bytes by purpose, before anything is allocated. Before the scan maps count as maps; it may find them constant. */
     kw_status (*estimate)(const kw_problem *problem, const kw_options *options, kw_memory_plan *plan);
 
     /* Plans FFTs, allocates, fills the maps and sets the state before step 0. The problem is borrowed and must
@@ -126,7 +126,7 @@ typedef struct kw_backend {
     kw_status (*watch)(kw_sim *sim, bool wait, kw_watch *watch);
     void (*stats)(const kw_sim *sim, kw_stats *stats);
 
-    /* Cannot fail; accepts NULL and a half-built sim. */
+    /* Cannot fail; accepts NULL. Waits for a device. */
     void (*destroy)(kw_sim *sim);
 } kw_backend;
 

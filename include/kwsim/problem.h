@@ -1,7 +1,7 @@
 /* The problem: what is asked, in SI units, independent of backends and files already opened.
  *
  * A problem holds recipes (a number, shapes, a dataset) and sizes, never voxels, so that its memory can be
- * estimated before anything is allocated. kw_prep_scan() (prep.h) goes over the voxels once and fills the
+ * estimated before anything is allocated; only the points and the signals of sources, and listed sensors, are held. kw_prep_scan() (prep.h) goes over the voxels once and fills the
  * ranges of the maps; kw_problem_resolve() then fixes c_ref, dt and the number of steps. After that the problem
  * does not change.
  */
@@ -99,11 +99,14 @@ typedef enum kw_signal_kind {
 typedef enum kw_window { KW_WINDOW_NONE, KW_WINDOW_HANN, KW_WINDOW_GAUSSIAN } kw_window;
 
 /* Recipe of a signal s(t), 0 outside the interval given, with t counted from `delay`, A the amplitude in Pa or m/s:
- *   tone burst      A w(t/T) sin(2 pi f t + phase),              0 <= t <= T = cycles/f
- *   continuous      A r(t) sin(2 pi f t + phase),                0 <= t; r rises as (1 - cos)/2 over ramp_cycles
- * periods Gaussian pulse  A exp(-(t - 4 s)^2/(2 s^2)) cos(2 pi f (t - 4 s)),   0 <= t <= 8 s = 8 sqrt(2 ln 2)/(pi
- * bandwidth f): its spectrum is 6 dB down at f (1 -+ bandwidth/2) chirp           A w(t/T) sin(2 pi (f t + (f_end - f)
- * t^2/(2 T)) + phase),   0 <= t <= T = duration The window w(x) is 1, sin^2(pi x) or exp(-18 (x - 1/2)^2). */
+ *
+ *   tone burst      A w(t/T) sin(2 pi f t + phase),            0 <= t <= T = cycles/f
+ *   continuous      A r(t) sin(2 pi f t + phase),              0 <= t; r = (1 - cos)/2 over ramp_cycles periods, then 1
+ *   Gaussian pulse  A exp(-(t - 4 s)^2/(2 s^2)) cos(2 pi f (t - 4 s)),   0 <= t <= 8 s,
+ *                   s = sqrt(2 ln 2)/(pi bandwidth f): the spectrum is 6 dB down at f (1 -+ bandwidth/2)
+ *   chirp           A w(t/T) sin(2 pi (f t + (f_end - f) t^2/(2 T)) + phase),   0 <= t <= T = duration
+ *
+ * The window w(x) is 1, sin^2(pi x) or exp(-18 (x - 1/2)^2). */
 typedef struct kw_signal {
     kw_signal_kind kind;
     kw_window window;
@@ -200,7 +203,15 @@ kw_sensor_place kw_sensor_locate(const kw_problem *problem, int64_t row);
 /* KW_ERR_SCENE if the PML does not fit into the grid. The message has no place: the scene reader adds it. */
 kw_status kw_pml_check(const kw_grid *grid, const kw_pml *pml);
 
-/* Fixes c_ref, dt and the steps from the ranges of the maps (numbers count as scanned). KW_ERR_SCENE if there
+/* Highest frequency of a source whose signal is a recipe, in Hz: a Gaussian pulse's upper 6 dB edge, a chirp's faster
+ * end, else the carrier; 0 for samples. */
+double kw_signal_highest(const kw_signal *signal);
+
+/* Host memory in bytes that the sources' points and signals take, or will take once the steps are known. */
+double kw_source_bytes(const kw_problem *problem);
+
+/* Fixes c_ref, dt and the steps from the ranges of the maps (numbers count as scanned), and makes the samples of signals
+ * given as recipes: KW_ERR_RESOURCE if there is no memory for them. KW_ERR_SCENE if there
  * would be no step, or more than 2^53. */
 kw_status kw_problem_resolve(kw_problem *problem);
 
@@ -209,9 +220,13 @@ kw_status kw_problem_resolve(kw_problem *problem);
  * Tabei, Mast & Waag, J. Acoust. Soc. Am. 111 (2002). With a density map it is a guide only. */
 double kw_stable_dt(const kw_problem *problem);
 
-/* How an absorbing run stands against the stability criterion (README, "Stability"): for all |k| on the grid
- *     (max c0/c_ref)^2 sin^2(c_ref |k| dt/2) [1 - eta |k|^(y-1) - 2 tau |k|^(y-2)/dt] <= 1   and   1 - eta |k|^(y-1) >=
- * 0 exact for a homogeneous medium; with maps the extremes of tau and eta are taken: on the safe side. */
+/* How an absorbing run stands against the stability criterion (README, "Stability"): for all |k| on the grid but 0
+ *
+ *     (max c0/c_ref)^2 sin^2(c_ref |k| dt/2) [1 - eta |k|^(y-1) - 2 tau |k|^(y-2)/dt] <= 1
+ *     1 - eta |k|^(y-1) >= 0
+ *
+ * exact for a homogeneous medium up to the sampling of |k|, from the smallest to the largest of the grid; with maps the
+ * extremes of tau and eta are taken: on the safe side. */
 typedef struct kw_stability {
     bool stable;
     double first;  /* largest value of the first, to be <= 1 */

@@ -74,6 +74,7 @@ static kw_status estimate(const kw_running *run, const kw_backend *backend, kw_m
         (double)plan->ring_steps * (double)kw_sensor_count(&run->problem) * (double)kw_real_size(options->precision);
     double keeping = ring + kw_recorder_bytes(&run->problem, options->precision);
     kw_memory_add(plan, "reading maps and recording", fmax(keeping, kw_prep_bytes(&run->problem)));
+    kw_memory_add(plan, "sources", kw_source_bytes(&run->problem));
     return KW_OK;
 }
 
@@ -192,8 +193,7 @@ static void warn_of_sources(const kw_problem *problem)
         if (source->samples > problem->time.steps)
             kw_log(KW_LOG_WARNING, "%s: the signal has %lld samples and the run %lld steps: the rest is not used",
                    source->where, (long long)source->samples, (long long)problem->time.steps);
-        double per_wavelength =
-            2.0 * kw_max_frequency(problem) / fmax(source->recipe.frequency, source->recipe.end_frequency);
+        double per_wavelength = 2.0 * kw_max_frequency(problem) / kw_signal_highest(&source->recipe);
         if (source->recipe.kind != KW_SIGNAL_SAMPLES && per_wavelength < 2.0)
             kw_log(KW_LOG_WARNING,
                    "%s: %.3g points per wavelength at its highest frequency; the grid carries two or more",
@@ -304,13 +304,17 @@ static kw_status report_instability(const kw_running *run, const kw_watch *now)
                  now->max_abs / run->amplitude);
     else
         snprintf(what, sizeof what, "is no longer finite");
-    return kw_fail(KW_ERR_UNSTABLE,
-                   "the run went unstable: at step %lld the pressure %s, at grid point (%lld, %lld, %lld). The last "
-                   "finite maximum was %.4g Pa at step %lld at (%lld, %lld, %lld)%s. Try, in this order: a smaller "
-                   "time.cfl; a smoother p0 or medium; a thicker PML. What was recorded is in %s",
-                   (long long)now->step, what, (long long)now->at[0], (long long)now->at[1], (long long)now->at[2],
-                   last->max_abs, (long long)last->step, (long long)last->at[0], (long long)last->at[1],
-                   (long long)last->at[2], growth, kw_recorder_part(run->recorder));
+    char seen[200] = "";
+    if (last->step >= 0)
+        snprintf(seen, sizeof seen, ". The last finite maximum was %.4g Pa at step %lld at (%lld, %lld, %lld)%s",
+                 last->max_abs, (long long)last->step, (long long)last->at[0], (long long)last->at[1],
+                 (long long)last->at[2], growth);
+    return kw_fail(
+        KW_ERR_UNSTABLE,
+        "the run went unstable: at step %lld the pressure %s, at grid point (%lld, %lld, %lld)%s. Try, in this "
+        "order: a smaller time.cfl; a smoother p0 or medium; a thicker PML. What was recorded is in %s",
+        (long long)now->step, what, (long long)now->at[0], (long long)now->at[1], (long long)now->at[2], seen,
+        kw_recorder_part(run->recorder));
 }
 
 static kw_status drain(kw_running *run, bool wait)
@@ -358,12 +362,17 @@ static int64_t next_call(const kw_running *run, const kw_stats *stats)
     return steps < 1 ? 1 : steps > left ? left : steps;
 }
 
-/* The field of step 0 is p0. */
+/* The field of step 0 is p0, where there is one. */
 static void start_looking(kw_running *run)
 {
     const kw_map *p0 = &run->problem.map[KW_QUANTITY_P0];
-    run->last = (kw_watch){.step = 0, .finite = true, .max_abs = run->amplitude};
-    memcpy(run->last.at, fabs(p0->max) >= fabs(p0->min) ? p0->max_at : p0->min_at, sizeof run->last.at);
+    bool high = fabs(p0->max) >= fabs(p0->min);
+    run->last = (kw_watch){.step = -1, .finite = true};
+    if (run->problem.has_p0) {
+        run->last.step = 0;
+        run->last.max_abs = high ? fabs(p0->max) : fabs(p0->min);
+        memcpy(run->last.at, high ? p0->max_at : p0->min_at, sizeof run->last.at);
+    }
     run->before = run->last;
 }
 
@@ -385,6 +394,7 @@ static kw_status step_all(kw_running *run, kw_progress *progress)
     for (backend->stats(run->sim, &stats); stats.steps < run->problem.time.steps; backend->stats(run->sim, &stats)) {
         if (interrupted) {
             KW_TRY(drain(run, true));
+            KW_TRY(look(run, true)); /* waits, also where nothing is recorded */
             return kw_fail(KW_INTERRUPTED, "interrupted after %lld of %lld steps; what was recorded is in %s",
                            (long long)stats.steps, (long long)run->problem.time.steps, kw_recorder_part(run->recorder));
         }

@@ -150,6 +150,15 @@ void kw_machine_memory(double *free_bytes, double *total_bytes)
     *free_bytes = fmax(0.0, fmin(*free_bytes, cgroup_limit("memory", memory_left_v2, memory_left_v1)));
 }
 
+kw_status kw_machine_need(double bytes, const char *purpose)
+{
+    double have, total;
+    kw_machine_memory(&have, &total);
+    if (bytes <= have) return KW_OK;
+    return kw_fail(KW_ERR_RESOURCE, "%s need %.3g GB of memory, and %.3g GB are free", purpose, bytes / 1e9,
+                   have / 1e9);
+}
+
 void kw_machine_cpu_model(char *text, size_t size)
 {
     char line[256];

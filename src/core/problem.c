@@ -1,3 +1,4 @@
+#include "kwsim/machine.h"
 #include "kwsim/tables.h"
 
 #include <math.h>
@@ -141,19 +142,31 @@ static double crossing_time(const kw_problem *problem)
     return sqrt(sum) / problem->map[KW_QUANTITY_C0].min;
 }
 
+double kw_source_bytes(const kw_problem *problem)
+{
+    double bytes = 0.0;
+    for (int64_t s = 0; s < problem->source_count; s++) {
+        const kw_source *source = &problem->sources[s];
+        bool recipe = source->recipe.kind != KW_SIGNAL_SAMPLES;
+        int64_t steps = problem->time.steps > 0 ? problem->time.steps : problem->time.asked_steps;
+        double samples = recipe ? (double)steps : (double)source->signals * (double)source->samples;
+        bytes += 8.0 * samples + 32.0 * (double)source->count; /* points, and their factors while they are made */
+    }
+    return bytes;
+}
+
 /* Samples of the sources whose signal is a recipe: one for each step. */
 static kw_status make_signals(kw_problem *problem)
 {
+    if (problem->source_count > 0) KW_TRY(kw_machine_need(kw_source_bytes(problem), "the sources' signals"));
     for (int64_t s = 0; s < problem->source_count; s++) {
         kw_source *source = &problem->sources[s];
         if (source->recipe.kind == KW_SIGNAL_SAMPLES) continue;
         free(source->signal);
         source->signals = 1;
         source->samples = problem->time.steps;
-        source->signal =
-            problem->time.steps < INT64_C(1) << 40 ? malloc((size_t)source->samples * sizeof *source->signal) : NULL;
-        if (source->signal == NULL)
-            return kw_fail(KW_ERR_RESOURCE, "no memory for a signal of %lld samples", (long long)source->samples);
+        source->signal = malloc((size_t)source->samples * sizeof *source->signal);
+        if (source->signal == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for the sources' signals");
         for (int64_t n = 0; n < source->samples; n++)
             source->signal[n] = kw_signal_value(&source->recipe, (double)n * problem->time.dt);
     }
@@ -197,6 +210,15 @@ double kw_stable_dt(const kw_problem *problem)
     return kmax > 0.0 ? 2.0 / (problem->c_ref * kmax) * asin(ratio) : INFINITY;
 }
 
+/* Smallest |k| > 0 on the grid. */
+static double smallest_k(const kw_grid *grid)
+{
+    double least = INFINITY;
+    for (int i = 0; i < 3; i++)
+        if (kw_axis_active(grid, i)) least = fmin(least, fabs(kw_wavenumber(grid->n[i], grid->h[i], 1)));
+    return least;
+}
+
 kw_stability kw_absorbing_stability(const kw_problem *problem, double alpha_factor, double dt_factor)
 {
     enum { SAMPLES = 4096 };
@@ -212,9 +234,9 @@ kw_stability kw_absorbing_stability(const kw_problem *problem, double alpha_fact
         eta_max = fmax(eta_max, eta);
     }
     kw_stability result = {.stable = true, .first = 0.0, .second = 1.0};
-    double kmax = kw_grid_kmax(&problem->grid), ratio = c0->max / c_ref;
-    for (int i = 1; i <= SAMPLES; i++) {
-        double k = kmax * i / SAMPLES, wave = ratio * sin(0.5 * c_ref * k * dt);
+    double kmax = kw_grid_kmax(&problem->grid), kmin = smallest_k(&problem->grid), ratio = c0->max / c_ref;
+    for (int i = 0; i <= SAMPLES; i++) {
+        double k = kmin + (kmax - kmin) * i / SAMPLES, wave = ratio * sin(0.5 * c_ref * k * dt);
         double inside = 1.0 - eta_min * pow(k, y - 1.0) - 2.0 * tau_min * pow(k, y - 2.0) / dt;
         result.first = fmax(result.first, wave * wave * inside);
         result.second = fmin(result.second, 1.0 - eta_max * pow(k, y - 1.0));

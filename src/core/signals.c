@@ -33,6 +33,13 @@ static double chirp(const kw_signal *s, double t)
     return window(s->window, t / s->duration) * sin(2.0 * M_PI * turns + s->phase);
 }
 
+double kw_signal_highest(const kw_signal *signal)
+{
+    double widened = signal->frequency * (1.0 + 0.5 * signal->bandwidth);
+    if (signal->kind == KW_SIGNAL_SAMPLES) return 0.0;
+    return fmax(widened, signal->end_frequency);
+}
+
 double kw_signal_value(const kw_signal *signal, double t)
 {
     double since = t - signal->delay;

@@ -13,24 +13,26 @@ static double factor(const kw_problem *problem, const kw_source *source, double 
     return source->mode == KW_DIRICHLET ? 1.0 : 2.0 * c0 * dt / grid->h[source->quantity - KW_SOURCE_UX];
 }
 
-/* Factors of the points in plane x, whose sound speeds are in `plane`. */
-static void scale_plane(const kw_problem *problem, const kw_source *source, int64_t x, const double *plane,
-                        double *scale)
+/* Sorts the numbers of the points by their plane (counting sort); start has a place for each plane and one more. */
+static void sort_by_plane(const kw_source *source, int64_t planes, int64_t *start, int64_t *order)
 {
-    for (int64_t i = 0; i < source->count; i++) {
-        const int64_t *index = source->index + 3 * i;
-        if (index[0] == x) scale[i] = factor(problem, source, plane[index[1] * problem->grid.n[2] + index[2]]);
-    }
+    for (int64_t i = 0; i < source->count; i++) start[source->index[3 * i] + 1]++;
+    for (int64_t x = 0; x < planes; x++) start[x + 1] += start[x];
+    for (int64_t i = 0; i < source->count; i++) order[start[source->index[3 * i]]++] = i;
+    for (int64_t x = planes; x > 0; x--) start[x] = start[x - 1];
+    start[0] = 0;
 }
 
 static kw_status scale_planes(const kw_problem *problem, const kw_source *source, const kw_field_source *fields,
-                              char *wanted, double *plane, double *scale)
+                              const int64_t *start, const int64_t *order, double *plane, double *scale)
 {
-    for (int64_t i = 0; i < source->count; i++) wanted[source->index[3 * i]] = 1;
     for (int64_t x = 0; x < problem->grid.n[0]; x++) {
-        if (!wanted[x]) continue;
+        if (start[x] == start[x + 1]) continue;
         KW_TRY(fields->read(fields->self, KW_QUANTITY_C0, x, 1, KW_DOUBLE, plane));
-        scale_plane(problem, source, x, plane, scale);
+        for (int64_t j = start[x]; j < start[x + 1]; j++) {
+            const int64_t *index = source->index + 3 * order[j];
+            scale[order[j]] = factor(problem, source, plane[index[1] * problem->grid.n[2] + index[2]]);
+        }
     }
     return KW_OK;
 }
@@ -43,11 +45,19 @@ kw_status kw_source_scales(const kw_problem *problem, const kw_source *source, c
         for (int64_t i = 0; i < source->count; i++) scale[i] = factor(problem, source, c0->min);
         return KW_OK;
     }
-    char *wanted = calloc((size_t)problem->grid.n[0], 1);
-    double *plane = malloc((size_t)(problem->grid.n[1] * problem->grid.n[2]) * sizeof *plane);
-    kw_status status = wanted != NULL && plane != NULL ? scale_planes(problem, source, fields, wanted, plane, scale)
-                                                       : kw_fail(KW_ERR_RESOURCE, "no memory for the sources");
-    free(wanted);
+    int64_t planes = problem->grid.n[0], points = problem->grid.n[1] * problem->grid.n[2];
+    int64_t *start = calloc((size_t)(planes + 1), sizeof *start),
+            *order = malloc((size_t)source->count * sizeof *order);
+    double *plane = malloc((size_t)points * sizeof *plane);
+    kw_status status = KW_OK;
+    if (start == NULL || order == NULL || plane == NULL) {
+        status = kw_fail(KW_ERR_RESOURCE, "no memory for the sources");
+    } else {
+        sort_by_plane(source, planes, start, order);
+        status = scale_planes(problem, source, fields, start, order, plane, scale);
+    }
+    free(start);
+    free(order);
     free(plane);
     return status;
 }

@@ -119,8 +119,9 @@ static kw_status fill_absorption(kw_sim *sim, const kw_field_source *source)
     sim->eta = (kw_real)eta;
     if (sim->tau_map == NULL) return KW_OK;
     int64_t plane = problem->grid.n[1] * problem->grid.n[2];
-    double *c0 = malloc((size_t)plane * 2 * sizeof *c0), *alpha = c0 + plane;
+    double *c0 = malloc((size_t)plane * 2 * sizeof *c0);
     if (c0 == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for the absorption");
+    double *alpha = c0 + plane;
     kw_status status = KW_OK;
     for (int64_t x = 0; x < problem->grid.n[0] && status == KW_OK; x++) {
         status = source->read(source->self, KW_QUANTITY_C0, x, 1, KW_DOUBLE, c0);

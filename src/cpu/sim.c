@@ -83,7 +83,7 @@ static kw_status advance(kw_sim *sim, int64_t steps)
 static kw_status read_traces(kw_sim *sim, bool wait, void *dst, int64_t *samples)
 {
     (void)wait; /* nothing runs between calls */
-    memcpy(dst, sim->ring, (size_t)(sim->waiting * sim->sensors) * sizeof(kw_real));
+    if (sim->waiting > 0) memcpy(dst, sim->ring, (size_t)(sim->waiting * sim->sensors) * sizeof(kw_real));
     *samples = sim->waiting;
     sim->waiting = 0;
     return KW_OK;

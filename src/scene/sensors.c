@@ -43,11 +43,7 @@ static kw_status read_rows(const kw_dataset *dataset, bool integer, kw_sensor_se
         return kw_fail(KW_ERR_SCENE, "\"%s\" must be points x 3 (x, y, z of each), got %s", dataset->name, shape);
     if (integer && !dataset->integer)
         return kw_fail(KW_ERR_SCENE, "\"%s\" must hold integers: grid indices, from 0", dataset->name);
-    double need = 3.0 * sizeof(double) * (double)dataset->dim[0], have, total;
-    kw_machine_memory(&have, &total);
-    if (need > have)
-        return kw_fail(KW_ERR_RESOURCE, "\"%s\" has %lld points: they need %.3g GB, and %.3g GB are free",
-                       dataset->name, (long long)dataset->dim[0], need / 1e9, have / 1e9);
+    KW_TRY(kw_machine_need(3.0 * sizeof(double) * (double)dataset->dim[0], "the listed points"));
     set->count = dataset->dim[0];
     set->position = malloc((size_t)set->count * 3 * sizeof(double));
     if (set->position == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for %lld points", (long long)set->count);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kwsim/dataset.h"
+#include "kwsim/machine.h"
 #include "parts.h"
 
 static kw_status no_memory(void) { return kw_fail(KW_ERR_RESOURCE, "no memory for the sources"); }
@@ -14,6 +15,7 @@ static kw_status read_points(const kw_node *node, const kw_grid *grid, kw_source
     kw_problem places = {.grid = *grid, .sets = &set, .set_count = 1};
     kw_status status = kw_scene_place(node, grid, &set);
     source->count = set.count;
+    if (status == KW_OK) status = kw_machine_need(32.0 * (double)set.count, "the sources' points");
     if (status == KW_OK) source->index = malloc((size_t)set.count * 3 * sizeof *source->index);
     if (status == KW_OK && source->index == NULL) status = no_memory();
     for (int64_t i = 0; i < set.count && status == KW_OK; i++) {
@@ -35,6 +37,7 @@ static kw_status read_rows(const kw_dataset *dataset, kw_source *source)
         return kw_fail(KW_ERR_SCENE,
                        "\"%s\" must be samples, or points x samples with one row for each of the %lld points, got %s",
                        dataset->name, (long long)source->count, shape);
+    KW_TRY(kw_machine_need(8.0 * (double)source->signals * (double)source->samples, "the sources' signals"));
     source->signal = malloc((size_t)(source->signals * source->samples) * sizeof *source->signal);
     if (source->signal == NULL) return no_memory();
     KW_TRY(kw_dataset_read(dataset, 0, dataset->dim[0], source->signal));
