@@ -686,13 +686,14 @@ def test_output_folder_that_vanishes(shop):
     import time
     (shop.folder / "gone").mkdir()
     shop.write(change("[24, 20, 18]", "48"))
-    run = subprocess.Popen([BINARY, "scene.cfg", "--backend", "cpu", "-o", "gone/x.h5", "--steps", "300"], cwd=shop.folder, env=ENVIRONMENT,
+    run = subprocess.Popen([BINARY, "scene.cfg", "--backend", "cpu", "-o", "gone/x.h5", "--steps", "500"], cwd=shop.folder, env=ENVIRONMENT,
                            stderr=subprocess.PIPE)
     while not (shop.folder / "gone" / "x.h5.part").exists():
         time.sleep(0.01)
+    time.sleep(0.4)
     shutil.rmtree(shop.folder / "gone")
-    err = run.communicate(timeout=60)[1]
-    assert run.returncode == 1 and b"the results are lost" in err
+    err = run.communicate(timeout=120)[1]
+    assert run.returncode == 1 and (b"the results are lost" in err or b"cannot write" in err)  # as far as it had come
 
 
 # ---- absorption, nonlinearity, sources ----
