@@ -153,7 +153,9 @@ def test_missing_cufft_is_named(shop, gpu):
 def test_dry_run_prints_the_memory_of_both_backends(shop):
     done = shop.try_run(scene(), "--dry-run", backend="auto")
     assert done.code == 0
-    assert re.search(r"memory on cpu +[\d.]+ MB of", done.out)
+    alone = shop.try_run(scene(), "--dry-run", backend="cpu").out
+    asked = re.search(r"(?m)^memory +([\d.]+ MB) of", alone).group(1)
+    assert re.search(r"memory on cpu +([\d.]+ MB) of", done.out).group(1) == asked  # one question, one answer
     assert re.search(r"memory on cuda +([\d.]+ MB of|not usable: )", done.out)
 
 

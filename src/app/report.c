@@ -1,5 +1,7 @@
 #include "report.h"
 
+#include "estimate.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -128,7 +130,7 @@ static void print_every_memory(FILE *out, const kw_summary *summary)
         kw_memory_plan plan;
         fprintf(out, "memory on %-6s ", all[i]->name);
         if (all[i]->probe(&summary->command->options, &info) != KW_OK ||
-            all[i]->estimate(summary->problem, &summary->command->options, &plan) != KW_OK)
+            kw_estimate(summary->problem, &summary->command->options, all[i], &plan) != KW_OK)
             fprintf(out, "not usable: %s\n", kw_error_message());
         else
             fprintf(out, "%s of %s free\n", kw_bytes_text(plan.total, need, sizeof need),

@@ -14,6 +14,7 @@
 #include "kwsim/recorder.h"
 #include "kwsim/scene.h"
 #include "kwsim/sources.h"
+#include "estimate.h"
 #include "report.h"
 
 enum { WATCH_STEPS = 10 };              /* the field is looked at this often, and one call steps at most so far */
@@ -64,27 +65,13 @@ typedef struct kw_running {
 
 /* ---- before the run ---- */
 
-/* What the run takes on a backend; on the CPU reading maps and recording take from the same memory. */
-static kw_status estimate(const kw_running *run, const kw_backend *backend, kw_memory_plan *plan)
-{
-    const kw_options *options = &run->command->options;
-    KW_TRY(backend->estimate(&run->problem, options, plan));
-    if (backend != kw_backend_find("cpu")) return KW_OK;
-    double ring =
-        (double)plan->ring_steps * (double)kw_sensor_count(&run->problem) * (double)kw_real_size(options->precision);
-    double keeping = ring + kw_recorder_bytes(&run->problem, options->precision);
-    kw_memory_add(plan, "reading maps and recording", fmax(keeping, kw_prep_bytes(&run->problem)));
-    kw_memory_add(plan, "sources", kw_source_bytes(&run->problem));
-    return KW_OK;
-}
-
 static bool fits_on_cpu(const kw_running *run, const kw_backend *refused)
 {
     const kw_backend *cpu = kw_backend_find("cpu");
     kw_device_info info;
     kw_memory_plan plan;
-    return refused != cpu && cpu->probe(&run->command->options, &info) == KW_OK && estimate(run, cpu, &plan) == KW_OK &&
-           plan.total <= info.memory_free;
+    return refused != cpu && cpu->probe(&run->command->options, &info) == KW_OK &&
+           kw_estimate(&run->problem, &run->command->options, cpu, &plan) == KW_OK && plan.total <= info.memory_free;
 }
 
 static kw_status refuse_memory(const kw_running *run, const kw_backend *backend)
@@ -106,7 +93,7 @@ static kw_status try_backend(kw_running *run, const kw_backend *backend)
 {
     kw_summary *summary = &run->summary;
     KW_TRY(backend->probe(&run->command->options, &summary->device));
-    KW_TRY(estimate(run, backend, &summary->memory));
+    KW_TRY(kw_estimate(&run->problem, &run->command->options, backend, &summary->memory));
     if (summary->memory.total > summary->device.memory_free) return refuse_memory(run, backend);
     summary->backend = backend;
     return KW_OK;
