@@ -16,6 +16,7 @@
 #include "kwsim/backend.h"
 #include "kwsim/clock.h"
 #include "kwsim/machine.h"
+#include "kwsim/recording.h"
 #include "yardstick.h"
 
 enum { ROUNDS = 9, SENSORS = 64 };
@@ -96,13 +97,18 @@ static void fill_problem(kw_problem *problem, const int n[3], const char *medium
         if (is_map[q]) map->file = strdup("in memory");
     }
     if (source) add_source(problem);
-    problem->record.p = true;
+    problem->user = problem->grid;
+    problem->inner = kw_grid_box(&problem->grid);
+    problem->recordings = calloc(1, sizeof *problem->recordings);
+    problem->recording_count = 1;
+    problem->recordings[0] =
+        (kw_recording){.set_count = 1, .series = 1u << KW_REC_P, .to = INT64_C(1) << 53, .every = 1};
     problem->set_count = 1;
     problem->sets = calloc(1, sizeof *problem->sets);
     double *position = malloc(sizeof(double) * 3 * SENSORS);
     for (int k = 0; k < 3 * SENSORS; k++)
         position[k] = kw_grid_coordinate(&problem->grid, k % 3, (double)(k * 7919L % n[k % 3]));
-    problem->sets[0] = (kw_sensor_set){.name = strdup("s"), .count = SENSORS, .position = position};
+    problem->sets[0] = (kw_sensor_set){.name = strdup("s"), .rows = SENSORS, .count = SENSORS, .position = position};
 }
 
 /* Seconds of one step, over `steps` of them in calls of at most ten, all finished. */
@@ -113,9 +119,9 @@ static kw_status time_steps(bench *b, int64_t steps, double *seconds)
     kw_watch watch;
     for (int64_t left = steps; left > 0; left -= 10) {
         KW_TRY(b->backend->advance(b->sim, left < 10 ? left : 10));
-        KW_TRY(b->backend->read_traces(b->sim, false, b->samples, &count));
+        KW_TRY(b->backend->read_traces(b->sim, 0, false, b->samples, &count));
     }
-    KW_TRY(b->backend->read_traces(b->sim, true, b->samples, &count));
+    KW_TRY(b->backend->read_traces(b->sim, 0, true, b->samples, &count));
     KW_TRY(b->backend->watch(b->sim, true, &watch));
     *seconds = (kw_clock_seconds() - start) / (double)steps;
     if (!watch.finite) return kw_fail(KW_ERR_RUN, "the field is not finite");

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kwsim/backend.h"
+#include "kwsim/recording.h"
 
 /* One backend in one precision. */
 typedef struct test_subject {
@@ -22,6 +22,7 @@ typedef struct test_subject {
 /* ---- problems ---- */
 
 enum { SENSORS = 37 };
+static const int64_t LAST_STEP = INT64_C(1) << 53;
 
 typedef struct test_recipe {
     const char *name;
@@ -162,11 +163,16 @@ static kw_problem make_problem(const test_recipe *recipe)
     problem.nonlinear = recipe->nonlinear;
     problem.absorption = (kw_absorption){recipe->power > 0, recipe->power, true, true};
     if (recipe->sources > 0) add_sources(&problem);
-    problem.record = (kw_record){true, false, recipe->from_step};
+    problem.user = problem.grid;
+    problem.inner = kw_grid_box(&problem.grid);
+    problem.recordings = calloc(1, sizeof *problem.recordings);
+    problem.recording_count = 1;
+    problem.recordings[0] =
+        (kw_recording){.set_count = 1, .series = 1u << KW_REC_P, .from = recipe->from_step, .to = LAST_STEP, .every = 1};
     problem.sets = calloc(1, sizeof *problem.sets);
     problem.set_count = 1;
-    problem.sets[0] =
-        (kw_sensor_set){.name = strdup("s"), .count = SENSORS, .position = malloc(sizeof(double) * 3 * SENSORS)};
+    problem.sets[0] = (kw_sensor_set){
+        .name = strdup("s"), .rows = SENSORS, .count = SENSORS, .position = malloc(sizeof(double) * 3 * SENSORS)};
     for (int64_t k = 0; k < 3 * SENSORS; k++) {
         int64_t n = recipe->n[k % 3], index = (int64_t)(noise(k, 7) * (double)n);
         problem.sets[0].position[k] = kw_grid_coordinate(&problem.grid, (int)(k % 3), (double)index);
@@ -226,7 +232,7 @@ static double *run_traces(const test_subject *subject, kw_sim *sim, int64_t step
     for (int64_t done = 0; done < steps; done += call) {
         int64_t got = 0, now = steps - done < call ? steps - done : call;
         advance(subject, sim, now);
-        assert_int_equal(subject->backend->read_traces(sim, true, all + (size_t)*samples * row, &got), KW_OK);
+        assert_int_equal(subject->backend->read_traces(sim, 0, true, all + (size_t)*samples * row, &got), KW_OK);
         *samples += got;
     }
     return widen(subject, all, *samples * SENSORS);
@@ -405,23 +411,22 @@ static void test_full_ring_is_refused(void **state)
 {
     const test_subject *subject = *state;
     kw_problem problem = make_problem(&recipes[0]);
-    kw_memory_plan plan;
     kw_stats stats;
-    assert_int_equal(subject->backend->estimate(&problem, &subject->options, &plan), KW_OK);
+    int64_t ring = kw_recording_ring(&problem, &problem.recordings[0], subject->options.precision);
     kw_sim *sim = create(subject, &problem);
-    advance(subject, sim, plan.ring_steps - 1);
+    advance(subject, sim, ring - 1);
     assert_int_equal(subject->backend->advance(sim, 2), KW_ERR_RUN);
     subject->backend->stats(sim, &stats);
-    assert_int_equal(stats.steps, plan.ring_steps - 1);
+    assert_int_equal(stats.steps, ring - 1);
     advance(subject, sim, 1);
     assert_int_equal(subject->backend->advance(sim, 1), KW_ERR_RUN);
-    void *samples = malloc((size_t)plan.ring_steps * SENSORS * 8);
+    void *samples = malloc((size_t)ring * SENSORS * 8);
     int64_t count;
-    assert_int_equal(subject->backend->read_traces(sim, true, samples, &count), KW_OK);
-    assert_int_equal(count, plan.ring_steps);
-    assert_int_equal(subject->backend->read_traces(sim, true, samples, &count), KW_OK);
+    assert_int_equal(subject->backend->read_traces(sim, 0, true, samples, &count), KW_OK);
+    assert_int_equal(count, ring);
+    assert_int_equal(subject->backend->read_traces(sim, 0, true, samples, &count), KW_OK);
     assert_int_equal(count, 0);
-    advance(subject, sim, plan.ring_steps);
+    advance(subject, sim, ring);
     free(samples);
     subject->backend->destroy(sim);
     kw_problem_free(&problem);

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kwsim/recording.h"
 #include "kwsim/backend.h"
 #include "kwsim/tables.h"
 
@@ -39,7 +40,7 @@ static void test_pml_profile(void **state)
 {
     (void)state;
     kw_problem problem = {
-        .grid = {{12, 1, 1}, {1e-4, 1, 1}}, .pml = {{4, 0, 0}, {2, 2, 2}}, .c_ref = 1500, .time = {.dt = 2e-8}};
+        .grid = {{12, 1, 1}, {1e-4, 1, 1}}, .pml = {false, {4, 0, 0}, {2, 2, 2}}, .c_ref = 1500, .time = {.dt = 2e-8}};
     double e[12], staggered[12];
     kw_table_pml(&problem, 0, false, e);
     kw_table_pml(&problem, 0, true, staggered);
@@ -62,11 +63,12 @@ static void test_offsets_are_64_bit(void **state)
     assert_true(kw_grid_offset(&grid, last) == INT64_C(2196999999));
     kw_box box = {{0, 0, 0}, {1300, 1300, 1300}};
     assert_true(kw_box_points(&box) == INT64_C(2197000000));
-    kw_sensor_set set = {.name = (char *)"all", .kind = KW_SENSOR_BOX, .box = box, .count = INT64_C(2197000000)};
+    kw_sensor_set set = {.name = (char *)"all", .kind = KW_SENSOR_BOX, .box = box, .count = INT64_C(2197000000), .rows = INT64_C(2197000000)};
     kw_problem problem = {.grid = grid, .sets = &set, .set_count = 1};
     kw_sensor_place place = kw_sensor_locate(&problem, INT64_C(2196999999));
     assert_true(place.index[0] == 1299 && place.index[1] == 1299 && place.index[2] == 1299);
-    assert_true(kw_ring_steps(INT64_C(2197000000), KW_SINGLE) == 1);
+    kw_recording all = {.set_count = 1, .series = 1u << KW_REC_P};
+    assert_true(kw_recording_ring(&problem, &all, KW_SINGLE) == 1);
 }
 
 /* Two layers of 1500 and 3000 m/s: dt from the fastest, duration from the slowest; k dt make k + 1 steps. */
@@ -112,7 +114,7 @@ static void test_nearest_grid_point(void **state)
 {
     (void)state;
     double position[12] = {0.4, 0, 0, 0.5, 0, 0, -0.6, 0, 0, -4.4, 3.4, 0};
-    kw_sensor_set set = {.name = (char *)"s", .count = 4, .position = position};
+    kw_sensor_set set = {.name = (char *)"s", .count = 4, .rows = 4, .position = position};
     kw_problem problem = {.grid = {{8, 7, 1}, {1, 1, 1}}, .sets = &set, .set_count = 1};
     const int64_t x[4] = {4, 5, 3, 0}, y[4] = {3, 3, 3, 6};
     for (int row = 0; row < 4; row++) {

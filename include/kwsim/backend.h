@@ -41,14 +41,10 @@ typedef struct kw_memory_plan {
         double bytes;
     } item[KW_MEMORY_ITEMS];
     double total;
-    int64_t ring_steps; /* recorded steps that wait in the sim for read_traces() */
 } kw_memory_plan;
 
 /* Adds bytes to the total and to the item of that purpose. */
 void kw_memory_add(kw_memory_plan *plan, const char *purpose, double bytes);
-
-/* Recorded steps that the ring of every backend holds: at most 64 and at most 64 MiB (but at least one step). */
-int64_t kw_ring_steps(int64_t sensors, kw_precision precision);
 
 /* Where a backend gets the voxels of a map: fills planes x0 ... x0+nx-1 of `quantity`, [nx][ny][nz] dense, in
  * the given precision, into host memory. */
@@ -105,15 +101,19 @@ typedef struct kw_backend {
     kw_status (*create)(const kw_problem *problem, const kw_options *options, const kw_field_source *source,
                         kw_sim **sim);
 
-    /* Takes `steps` more steps and keeps the recorded samples in the sim's ring. May return before a device
-     * has finished. KW_ERR_RUN, with nothing done, if the ring cannot hold the samples not yet read. The result
+    /* Takes `steps` more steps and keeps the recorded samples in the sim's rings. May return before a device
+     * has finished. KW_ERR_RUN, with nothing done, if a ring cannot hold the samples not yet read. The result
      * does not depend on how the steps are cut into calls. */
     kw_status (*advance)(kw_sim *sim, int64_t steps);
 
-    /* Moves the samples out that are there, in order: dst is [samples][sensors] in the run's precision, with room for
-     * plan.ring_steps samples; *samples says how many. With `wait`, all that advance() was asked for; without, what
-     * a device has finished by now, so that it goes on while the caller writes. */
-    kw_status (*read_traces)(kw_sim *sim, bool wait, void *dst, int64_t *samples);
+    /* Moves the samples of a recording's series out that are there, in order: dst is [samples][series][rows] in the
+     * run's precision (recording.h), with room for kw_recording_ring() samples; *samples says how many. With `wait`,
+     * all that advance() was asked for; without, what a device has finished by now, so that it goes on while the
+     * caller writes. */
+    kw_status (*read_traces)(kw_sim *sim, int recording, bool wait, void *dst, int64_t *samples);
+
+    /* Rows first ... first+rows-1 of one accumulator of a recording (recording.h), after all steps asked for. */
+    kw_status (*read_accumulator)(kw_sim *sim, int recording, int slot, int64_t first, int64_t rows, void *dst);
 
     /* A box of a field, [x][y][z] dense, in the run's precision. Velocities and densities of flat axes are 0. */
     kw_status (*read_field)(kw_sim *sim, kw_field field, const kw_box *box, void *dst);

@@ -52,7 +52,8 @@ typedef enum kw_quantity {
 const char *kw_quantity_name(kw_quantity quantity);
 
 typedef struct kw_pml {
-    int64_t size[3]; /* points on each side, inside the grid; 0 makes the axis periodic */
+    bool outside;    /* the PML lies around the user's grid, not in it */
+    int64_t size[3]; /* points on each side; 0 makes the axis periodic */
     double alpha[3]; /* nepers per grid point */
 } kw_pml;
 
@@ -134,32 +135,74 @@ typedef struct kw_source {
 
 typedef enum kw_sensor_kind { KW_SENSOR_POINTS, KW_SENSOR_BOX } kw_sensor_kind;
 
+/* How a position between grid points is read: at the nearest grid point, trilinearly, or by a windowed sinc of
+ * KW_STENCIL_TAPS points per axis (stencil.h). */
+typedef enum kw_interpolation { KW_NEAREST, KW_LINEAR, KW_BANDLIMITED } kw_interpolation;
+
 /* A named set of sensor points, in the order in which they are recorded. */
 typedef struct kw_sensor_set {
     char *name;    /* owned, unique among the sets */
-    int64_t first; /* row of its first point among all sets' points */
+    int64_t first; /* row of its first point among all sets' rows */
+    int64_t rows;  /* recorded rows: count, or 1 if averaged */
     kw_sensor_kind kind;
     kw_box box; /* KW_SENSOR_BOX: all its grid points, z fastest */
     int64_t count;
     double *position; /* KW_SENSOR_POINTS: [count][3], m, as asked for; owned */
+    kw_interpolation interpolation;
+    bool average; /* one row: the mean over the points, as one element of an array hears it */
 } kw_sensor_set;
 
-/* One recorded point. */
+/* One recorded row. */
 typedef struct kw_sensor_place {
     int64_t set;
-    double asked[3];  /* m */
-    double used[3];   /* m: the grid point */
-    int64_t index[3]; /* of the grid point */
+    double asked[3];  /* m; of an average: the mean position */
+    double used[3];   /* m: the grid point, or what was asked for where it is interpolated */
+    int64_t index[3]; /* of the nearest grid point */
 } kw_sensor_place;
 
-typedef struct kw_record {
-    bool p;            /* traces of p at the sensors */
-    bool p_final;      /* p on the whole grid after the last step */
-    int64_t from_step; /* first recorded step, 0-based */
-} kw_record;
+/* What can be recorded of the field at a step. Sample n of u_i is u_i at (n - 1/2) dt, at the staggered point; the
+ * centred u_i is moved to the grid point by the spectral shift exp(-i k_i h_i/2), its Nyquist entry 0. */
+typedef enum kw_recorded {
+    KW_REC_P,
+    KW_REC_UX,
+    KW_REC_UY,
+    KW_REC_UZ,
+    KW_REC_UX_CENTRED,
+    KW_REC_UY_CENTRED,
+    KW_REC_UZ_CENTRED,
+    KW_RECORDED
+} kw_recorded;
+
+typedef enum kw_recording_kind {
+    KW_RECORD_SENSORS,   /* rows of sensor sets */
+    KW_RECORD_GRID,      /* results over a box: "_all" */
+    KW_RECORD_HEAT,      /* heat deposition over a box, from the intensity over a larger one */
+    KW_RECORD_SNAPSHOTS, /* a box, every now and then */
+} kw_recording_kind;
+
+/* What is kept of a group of rows over a window of steps. Bits are 1 << kw_recorded. */
+typedef struct kw_recording {
+    char *name; /* its group in the output, "" for the root; owned */
+    kw_recording_kind kind;
+    int64_t first_set, set_count;         /* KW_RECORD_SENSORS */
+    kw_box box;                           /* else: what is reported */
+    kw_box cover;                         /* else: what is recorded; larger than box for the heat */
+    unsigned series;                      /* each sample is kept */
+    unsigned max, min, rms;               /* over the window */
+    unsigned fourier;                     /* running Fourier sums at the frequencies */
+    bool intensity;                       /* mean of p u over the window; needs every = 1 */
+    double *frequency;                    /* Hz; owned */
+    int frequencies;                      /* at most KW_MOST_FREQUENCIES */
+    int64_t from, to, every;              /* steps from, from + every, ... <= to; to is resolved */
+    char *where;                          /* for messages; owned */
+} kw_recording;
+
+enum { KW_MOST_FREQUENCIES = 32 };
 
 typedef struct kw_problem {
-    kw_grid grid;
+    kw_grid grid;  /* that is stepped: the user's, with the PML around it where the PML is outside */
+    kw_grid user;  /* of the scene: its maps, indices and whole-grid results */
+    kw_box inner;  /* the user's grid in `grid`; coordinates in m are the same in both */
     kw_map map[KW_QUANTITY_COUNT];
     bool has_p0;
     kw_absorption absorption;
@@ -172,7 +215,10 @@ typedef struct kw_problem {
     int64_t source_count;
     kw_sensor_set *sets; /* owned */
     int64_t set_count;
-    kw_record record;
+    kw_recording *recordings; /* owned */
+    int recording_count;
+    unsigned final;  /* fields written after the last step, bits 1 << kw_recorded */
+    int compression; /* 0 to 9, of the output's datasets */
     bool cpu_wisdom;   /* keep FFTW's measured plans in the user's cache folder */
     char *output_file; /* owned */
     char *scene_file;  /* owned; as given */
@@ -190,15 +236,18 @@ bool kw_problem_has(const kw_problem *problem, kw_quantity quantity);
 /* True if the absorption needs transforms of its own: a power law that is not Stokes'. */
 bool kw_absorption_is_fractional(const kw_problem *problem);
 
-/* Number of recorded points over all sets. */
+/* Number of recorded rows over all sets. */
 int64_t kw_sensor_count(const kw_problem *problem);
 
-/* Number of samples that a whole run records at every sensor. */
-int64_t kw_sample_count(const kw_problem *problem);
-
-/* Place of recorded point `row`, 0 <= row < kw_sensor_count(). A position between grid points takes the nearest
- * one; half-way goes to the larger index. */
+/* Place of recorded row `row`, 0 <= row < kw_sensor_count(). The nearest grid point of a position half-way between two
+ * is the one of larger index. */
 kw_sensor_place kw_sensor_locate(const kw_problem *problem, int64_t row);
+
+/* Number of the set that row belongs to. */
+int64_t kw_sensor_locate_set(const kw_problem *problem, int64_t row);
+
+/* Position in m of point `i` of a set. */
+void kw_sensor_position(const kw_problem *problem, const kw_sensor_set *set, int64_t i, double position[3]);
 
 /* KW_ERR_SCENE if the PML does not fit into the grid. The message has no place: the scene reader adds it. */
 kw_status kw_pml_check(const kw_grid *grid, const kw_pml *pml);

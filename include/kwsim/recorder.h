@@ -37,14 +37,26 @@ double kw_recorder_bytes(const kw_problem *problem, kw_precision precision);
 kw_status kw_recorder_create(const char *path, bool force, const kw_problem *problem, const kw_recorder_info *info,
                              kw_recorder **recorder);
 
-/* Appends `count` samples of p, [count][sensors] in the run's precision. */
-kw_status kw_recorder_samples(kw_recorder *recorder, const void *samples, int64_t count);
+/* Appends `count` samples of a recording's series, [count][series][rows] in the run's precision. */
+kw_status kw_recorder_samples(kw_recorder *recorder, int recording, const void *samples, int64_t count);
 
-/* Writes a field of the whole grid as dataset `name`, (nx, ny, nz), slab by slab. `read` fills planes
- * x0 ... x0+nx-1 in the run's precision. */
-typedef kw_status (*kw_recorder_read)(void *self, int64_t x0, int64_t nx, void *dst);
-kw_status kw_recorder_field(kw_recorder *recorder, const char *name, const char *units, kw_recorder_read read,
-                            void *self);
+/* Fills rows first ... first+count-1 of dimension 1 (of `outer`, an index of dimension 0) of an array of rank 4, or rows
+ * of dimension 0 of an array of lower rank, in the run's precision. */
+typedef kw_status (*kw_recorder_read)(void *self, int64_t outer, int64_t first, int64_t count, void *dst);
+
+/* An array that is written as a whole after the last step. */
+typedef struct kw_array {
+    const char *group; /* "" is the root */
+    const char *name, *units;
+    int rank; /* 1 to 4 */
+    int64_t dim[4];
+    const char *axes[4];
+    const kw_recording *recording; /* its window and frequencies become attributes; may be NULL */
+    int64_t samples;               /* recorded, if there is a recording */
+} kw_array;
+
+/* Writes the array slab by slab. */
+kw_status kw_recorder_array(kw_recorder *recorder, const kw_array *array, kw_recorder_read read, void *self);
 
 /* Writes the result and closes the file; a "complete" one gets its final name, others stay NAME.part. Frees the
  * recorder, also on failure (KW_ERR_RUN), after which NAME.part is removed if it cannot be read. */

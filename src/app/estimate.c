@@ -10,8 +10,7 @@ kw_status kw_estimate(const kw_problem *problem, const kw_options *options, cons
 {
     KW_TRY(backend->estimate(problem, options, plan));
     if (backend != kw_backend_find("cpu")) return KW_OK;
-    double row = (double)kw_sensor_count(problem) * (double)kw_real_size(options->precision);
-    double keeping = (double)plan->ring_steps * row + kw_recorder_bytes(problem, options->precision);
+    double keeping = kw_recorder_bytes(problem, options->precision);
     kw_memory_add(plan, "reading maps and recording", fmax(keeping, kw_prep_bytes(problem)));
     kw_memory_add(plan, "sources", kw_source_bytes(problem));
     return KW_OK;

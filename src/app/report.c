@@ -10,6 +10,7 @@
 
 #include "kwsim/clock.h"
 #include "kwsim/log.h"
+#include "kwsim/recording.h"
 
 static int verbosity;
 
@@ -81,7 +82,7 @@ static void print_time(FILE *out, const kw_problem *problem)
 
 static void print_grid(FILE *out, const kw_problem *problem)
 {
-    const kw_grid *grid = &problem->grid;
+    const kw_grid *grid = &problem->user;
     const int64_t *n = grid->n, *size = problem->pml.size;
     const double *h = grid->h, *alpha = problem->pml.alpha;
     fprintf(out, "grid       %lld x %lld x %lld points, spacing %g x %g x %g mm, %g x %g x %g mm\n", (long long)n[0],
@@ -91,6 +92,9 @@ static void print_grid(FILE *out, const kw_problem *problem)
             (long long)size[1], (long long)size[2], alpha[0], alpha[1], alpha[2]);
     for (int i = 0; i < 3; i++)
         if (kw_axis_active(grid, i) && size[i] == 0) fprintf(out, "; %c is periodic", 'x' + i);
+    if (problem->pml.outside)
+        fprintf(out, "; outside: %lld x %lld x %lld points are stepped", (long long)problem->grid.n[0],
+                (long long)problem->grid.n[1], (long long)problem->grid.n[2]);
     fprintf(out, "\n");
 }
 
@@ -138,6 +142,25 @@ static void print_every_memory(FILE *out, const kw_summary *summary)
     }
 }
 
+static void print_recordings(FILE *out, const kw_problem *problem)
+{
+    int64_t points = 0;
+    for (int64_t s = 0; s < problem->set_count; s++) points += problem->sets[s].count;
+    if (problem->set_count > 0)
+        fprintf(out, "sensors    %lld points in %lld sets\n", (long long)points, (long long)problem->set_count);
+    for (int r = 0; r < problem->recording_count; r++) {
+        const kw_recording *recording = &problem->recordings[r];
+        bool root = recording->name[0] == '\0', heat = recording->kind == KW_RECORD_HEAT;
+        fprintf(out, "record     %s: %lld rows, %lld samples, steps %lld to %lld",
+                !root ? recording->name : recording->kind == KW_RECORD_SENSORS ? "sensors" : "whole grid",
+                (long long)kw_recording_rows(problem, recording),
+                (long long)kw_recording_samples(recording, problem->time.steps), (long long)recording->from,
+                (long long)recording->to);
+        if (recording->every > 1) fprintf(out, " every %lld", (long long)recording->every);
+        fprintf(out, "%s\n", heat ? ", heat" : "");
+    }
+}
+
 void kw_report_summary(const kw_summary *summary)
 {
     FILE *out = summary->command->dry_run ? stdout : stderr;
@@ -154,9 +177,7 @@ void kw_report_summary(const kw_summary *summary)
         fprintf(out, "sources    %lld points in %lld sources%s\n", (long long)points, (long long)problem->source_count,
                 problem->has_p0 ? ", and an initial pressure" : "");
     }
-    fprintf(out, "sensors    %lld points in %lld sets, %lld samples from step %lld\n",
-            (long long)kw_sensor_count(problem), (long long)problem->set_count, (long long)kw_sample_count(problem),
-            (long long)problem->record.from_step);
+    print_recordings(out, problem);
     print_machine(out, summary);
     if (summary->command->dry_run) print_every_memory(out, summary);
 }

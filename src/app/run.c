@@ -12,23 +12,25 @@
 #include "kwsim/log.h"
 #include "kwsim/prep.h"
 #include "kwsim/recorder.h"
+#include "kwsim/recording.h"
 #include "kwsim/scene.h"
 #include "kwsim/sources.h"
 #include "estimate.h"
 #include "report.h"
+#include "results.h"
 
 enum { WATCH_STEPS = 10 };              /* the field is looked at this often, and one call steps at most so far */
 static const double RUNAWAY = 1e6;      /* times the largest amplitude that the scene puts in */
 static const double CALL_SECONDS = 0.2; /* one advance() should not take longer: signals, progress */
 
-static volatile sig_atomic_t interrupted, recording;
+static volatile sig_atomic_t interrupted, keeping;
 
 /* While nothing is recorded there is nothing to save: the process ends at once. */
 static void on_signal(int number)
 {
     static const char text[] = "kwsim: interrupted before the first step; nothing was written\n";
     (void)number;
-    if (!recording) {
+    if (!keeping) {
         ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
         (void)ignored;
         _exit(KW_INTERRUPTED);
@@ -54,13 +56,13 @@ typedef struct kw_running {
     kw_field_source source;
     kw_recorder *recorder;
     kw_sim *sim;
-    void *samples; /* [ring_steps][sensors] */
+    void *samples; /* what a ring holds */
     double start;
     double amplitude; /* largest |p| that the scene puts in */
     kw_watch last;    /* the last look at the field, and the one before */
     kw_watch before;
     int64_t looked;  /* steps asked for when it was last looked at */
-    int64_t written; /* samples handed to the recorder */
+    int64_t *written; /* samples of each recording handed to the recorder */
 } kw_running;
 
 /* ---- before the run ---- */
@@ -83,7 +85,7 @@ static kw_status refuse_memory(const kw_running *run, const kw_backend *backend)
                          kw_bytes_text(plan->item[i].bytes, part, sizeof part));
     return kw_fail(KW_ERR_RESOURCE,
                    "the run needs %s on the backend %s, and %s are free (%s). What shrinks it: a thinner PML on a "
-                   "smaller grid; fewer sensors, or record.from_step later; a coarser grid or fewer maps%s",
+                   "smaller grid; fewer sensors or recorded quantities; a coarser grid or fewer maps%s",
                    kw_bytes_text(plan->total, need, sizeof need), backend->name,
                    kw_bytes_text(run->summary.device.memory_free, have, sizeof have), parts,
                    fits_on_cpu(run, backend) ? ". It fits on the CPU: --backend cpu" : "");
@@ -259,28 +261,50 @@ static kw_status prepare_problem(kw_running *run)
     return try_backend(run, run->summary.backend); /* with the maps' ranges known */
 }
 
+/* Bytes of the largest of the recordings' rings. */
+static size_t largest_ring(const kw_running *run)
+{
+    size_t most = 0;
+    for (int r = 0; r < run->problem.recording_count; r++) {
+        const kw_recording *recording = &run->problem.recordings[r];
+        int64_t ring = kw_recording_ring(&run->problem, recording, run->command->options.precision);
+        size_t reals = (size_t)(ring * kw_bit_count(recording->series) * kw_recording_rows(&run->problem, recording));
+        if (reals > most) most = reals;
+    }
+    return most * kw_real_size(run->command->options.precision);
+}
+
 static kw_status prepare_run(kw_running *run)
 {
     const kw_command *command = run->command;
     const kw_summary *summary = &run->summary;
     kw_recorder_info info = {KWSIM_VERSION, summary->backend->name, summary->device.device, command->options.precision,
                              command->options.threads};
-    size_t row = (size_t)kw_sensor_count(&run->problem) * kw_real_size(command->options.precision);
-    run->samples = malloc((size_t)summary->memory.ring_steps * row + 1);
-    if (run->samples == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for the samples");
+    run->samples = malloc(largest_ring(run) + 1);
+    run->written = calloc((size_t)run->problem.recording_count + 1, sizeof *run->written);
+    if (run->samples == NULL || run->written == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for the samples");
     KW_TRY(kw_prep_open(&run->problem, command->options.threads, &run->source));
     kw_status status = summary->backend->create(&run->problem, &command->options, &run->source, &run->sim);
     kw_prep_close(&run->source);
     if (status != KW_OK) return status;
-    recording = 1;
+    keeping = 1;
     return kw_recorder_create(run->output, command->force, &run->problem, &info, &run->recorder);
 }
 
 /* ---- during the run ---- */
 
-static kw_status report_instability(const kw_running *run, const kw_watch *now)
+/* In the user's grid; beyond its ends in a PML outside. */
+static kw_watch in_user_grid(const kw_running *run, const kw_watch *watch)
 {
-    const kw_watch *last = &run->last, *to = now->finite ? now : last, *from = now->finite ? last : &run->before;
+    kw_watch result = *watch;
+    for (int i = 0; i < 3; i++) result.at[i] -= run->problem.inner.lo[i];
+    return result;
+}
+
+static kw_status report_instability(const kw_running *run, const kw_watch *seen_now)
+{
+    kw_watch here = in_user_grid(run, seen_now), before = in_user_grid(run, &run->last), *now = &here, *last = &before;
+    const kw_watch *to = now->finite ? now : last, *from = now->finite ? last : &run->before;
     char growth[80] = "";
     if (to->step > from->step && from->max_abs > 0.0)
         snprintf(growth, sizeof growth, ", growing by a factor of %.3g per step",
@@ -306,11 +330,14 @@ static kw_status report_instability(const kw_running *run, const kw_watch *now)
 
 static kw_status drain(kw_running *run, bool wait)
 {
-    int64_t count = 0;
-    if (!run->problem.record.p) return KW_OK;
-    KW_TRY(run->summary.backend->read_traces(run->sim, wait, run->samples, &count));
-    run->written += count;
-    return kw_recorder_samples(run->recorder, run->samples, count);
+    for (int r = 0; r < run->problem.recording_count; r++) {
+        int64_t count = 0;
+        if (run->problem.recordings[r].series == 0) continue;
+        KW_TRY(run->summary.backend->read_traces(run->sim, r, wait, run->samples, &count));
+        run->written[r] += count;
+        KW_TRY(kw_recorder_samples(run->recorder, r, run->samples, count));
+    }
+    return KW_OK;
 }
 
 static kw_status look(kw_running *run, bool wait)
@@ -328,25 +355,40 @@ static kw_status look(kw_running *run, bool wait)
     return KW_OK;
 }
 
-/* Makes room in the sim's ring for the samples of the next steps. */
-static kw_status make_room(kw_running *run, int64_t done)
+/* Samples that fit into the ring of a recording with series; else 0. */
+static int64_t ring_of(const kw_running *run, int r)
 {
-    int64_t waiting = done - run->problem.record.from_step - run->written;
-    return waiting > run->summary.memory.ring_steps ? drain(run, true) : KW_OK;
+    return kw_recording_ring(&run->problem, &run->problem.recordings[r], run->command->options.precision);
 }
 
-/* Steps of the next advance(): short enough for signals and progress, and for half the ring, so that a device can fill
- * one half while the other is written. */
+/* Makes room in the sim's rings for the samples of the steps before `done`. */
+static kw_status make_room(kw_running *run, int64_t done)
+{
+    bool full = false;
+    for (int r = 0; r < run->problem.recording_count; r++) {
+        int64_t ring = ring_of(run, r);
+        full |= ring > 0 && kw_recording_samples(&run->problem.recordings[r], done) - run->written[r] > ring;
+    }
+    return full ? drain(run, true) : KW_OK;
+}
+
+/* Steps of the next advance(): short enough for signals and progress, and for half of every ring, so that a device can
+ * fill one half while the other is written. */
 static int64_t next_call(const kw_running *run, const kw_stats *stats)
 {
-    int64_t steps = WATCH_STEPS, half = (run->summary.memory.ring_steps + 1) / 2;
-    if (steps > half) steps = half;
+    int64_t steps = WATCH_STEPS;
     if (stats->steps > 1) {
         double fit = CALL_SECONDS * (double)stats->steps / (stats->step_seconds + 1e-9);
         if (fit < (double)steps) steps = (int64_t)fit;
     }
     int64_t left = run->problem.time.steps - stats->steps;
-    return steps < 1 ? 1 : steps > left ? left : steps;
+    steps = steps < 1 ? 1 : steps > left ? left : steps;
+    for (int r = 0; r < run->problem.recording_count; r++) {
+        const kw_recording *recording = &run->problem.recordings[r];
+        int64_t half = (ring_of(run, r) + 1) / 2, before = kw_recording_samples(recording, stats->steps);
+        while (half > 0 && steps > 1 && kw_recording_samples(recording, stats->steps + steps) - before > half) steps--;
+    }
+    return steps;
 }
 
 /* The field of step 0 is p0, where there is one. */
@@ -358,7 +400,7 @@ static void start_looking(kw_running *run)
     if (run->problem.has_p0) {
         run->last.step = 0;
         run->last.max_abs = high ? fabs(p0->max) : fabs(p0->min);
-        memcpy(run->last.at, high ? p0->max_at : p0->min_at, sizeof run->last.at);
+        for (int i = 0; i < 3; i++) run->last.at[i] = (high ? p0->max_at : p0->min_at)[i] + run->problem.inner.lo[i];
     }
     run->before = run->last;
 }
@@ -395,27 +437,18 @@ static kw_status step_all(kw_running *run, kw_progress *progress)
 
 /* ---- after the run ---- */
 
-static kw_status read_p_final(void *self, int64_t x0, int64_t nx, void *dst)
-{
-    kw_running *run = self;
-    kw_box box = kw_grid_box(&run->problem.grid);
-    box.lo[0] = x0;
-    box.hi[0] = x0 + nx;
-    return run->summary.backend->read_field(run->sim, KW_FIELD_P, &box, dst);
-}
-
 /* Closes the file with what the run came to. A run that could not write leaves nothing. */
 static kw_status finish(kw_running *run, kw_status status)
 {
     kw_recorder_result result = {.status = "complete"};
     char message[2048];
-    if (status == KW_OK && run->problem.record.p_final)
-        status = kw_recorder_field(run->recorder, "p_final", "Pa", read_p_final, run);
     snprintf(message, sizeof message, "%s", kw_error_message());
     if (status != KW_OK && status != KW_INTERRUPTED && status != KW_ERR_UNSTABLE) return status;
     if (status == KW_INTERRUPTED) result.status = "interrupted";
     if (status == KW_ERR_UNSTABLE) result.status = "unstable";
     run->summary.backend->stats(run->sim, &result.stats);
+    KW_TRY(kw_results_write(&run->problem, run->summary.backend, run->sim, run->command->options.precision,
+                            run->recorder, result.stats.steps, status == KW_OK));
     result.total_seconds = kw_clock_seconds() - run->start;
     kw_recorder *recorder = run->recorder;
     run->recorder = NULL;
@@ -449,6 +482,7 @@ kw_status kw_run(const kw_command *command)
     kw_recorder_discard(run->recorder);
     if (run->sim != NULL) run->summary.backend->destroy(run->sim);
     free(run->samples);
+    free(run->written);
     kw_problem_free(&run->problem);
     free(run);
     return status;

@@ -20,14 +20,6 @@ void kw_memory_add(kw_memory_plan *plan, const char *purpose, double bytes)
     plan->item[plan->count++].bytes = bytes;
 }
 
-int64_t kw_ring_steps(int64_t sensors, kw_precision precision)
-{
-    const int64_t limit = INT64_C(64) << 20, most = 64;
-    int64_t reals = limit / (int64_t)kw_real_size(precision);
-    int64_t steps = sensors > 0 ? reals / sensors : most;
-    return steps < 1 ? 1 : steps > most ? most : steps;
-}
-
 kw_status kw_box_check(const kw_grid *grid, const kw_box *box)
 {
     for (int i = 0; i < 3; i++)

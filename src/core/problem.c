@@ -1,4 +1,6 @@
 #include "kwsim/machine.h"
+#include "kwsim/recording.h"
+#include "kwsim/stencil.h"
 #include "kwsim/tables.h"
 
 #include <math.h>
@@ -53,6 +55,12 @@ void kw_problem_free(kw_problem *problem)
         free(problem->sets[i].position);
     }
     free(problem->sets);
+    for (int i = 0; i < problem->recording_count; i++) {
+        free(problem->recordings[i].name);
+        free(problem->recordings[i].frequency);
+        free(problem->recordings[i].where);
+    }
+    free(problem->recordings);
     for (int64_t i = 0; i < problem->source_count; i++) {
         free(problem->sources[i].index);
         free(problem->sources[i].signal);
@@ -71,34 +79,25 @@ int64_t kw_sensor_count(const kw_problem *problem)
 {
     int64_t count = 0;
     const int64_t most = INT64_C(1) << 60; /* more than any memory: sums stay within 64 bits */
-    for (int64_t i = 0; i < problem->set_count && count < most; i++) count += problem->sets[i].count;
+    for (int64_t i = 0; i < problem->set_count && count < most; i++) count += problem->sets[i].rows;
     return count < most ? count : most;
 }
 
-int64_t kw_sample_count(const kw_problem *problem) { return problem->time.steps - problem->record.from_step; }
-
-static void locate_point(const kw_grid *grid, const double *position, kw_sensor_place *place)
+void kw_sensor_position(const kw_problem *problem, const kw_sensor_set *set, int64_t i, double position[3])
 {
-    for (int i = 0; i < 3; i++) {
-        double nearest = floor(kw_grid_index(grid, i, position[i]) + 0.5);
-        place->asked[i] = position[i];
-        place->index[i] = (int64_t)fmin(fmax(nearest, 0.0), (double)(grid->n[i] - 1));
+    if (set->kind == KW_SENSOR_POINTS) {
+        memcpy(position, set->position + 3 * i, 3 * sizeof *position);
+        return;
+    }
+    for (int axis = 2; axis >= 0; axis--) {
+        int64_t n = set->box.hi[axis] - set->box.lo[axis];
+        position[axis] = kw_grid_coordinate(&problem->grid, axis, (double)(set->box.lo[axis] + i % n));
+        i /= n;
     }
 }
 
-static void locate_in_box(const kw_grid *grid, const kw_box *box, int64_t row, kw_sensor_place *place)
+int64_t kw_sensor_locate_set(const kw_problem *problem, int64_t row)
 {
-    for (int i = 2; i >= 0; i--) {
-        int64_t n = box->hi[i] - box->lo[i];
-        place->index[i] = box->lo[i] + row % n;
-        place->asked[i] = kw_grid_coordinate(grid, i, (double)place->index[i]);
-        row /= n;
-    }
-}
-
-kw_sensor_place kw_sensor_locate(const kw_problem *problem, int64_t row)
-{
-    kw_sensor_place place = {0};
     int64_t low = 0, high = problem->set_count - 1;
     while (low < high) { /* the last set whose first row is not beyond this one */
         int64_t middle = (low + high + 1) / 2;
@@ -107,14 +106,31 @@ kw_sensor_place kw_sensor_locate(const kw_problem *problem, int64_t row)
         else
             high = middle - 1;
     }
-    place.set = low;
-    const kw_sensor_set *set = &problem->sets[low];
-    row -= set->first;
-    if (set->kind == KW_SENSOR_BOX)
-        locate_in_box(&problem->grid, &set->box, row, &place);
-    else
-        locate_point(&problem->grid, set->position + 3 * row, &place);
-    for (int i = 0; i < 3; i++) place.used[i] = kw_grid_coordinate(&problem->grid, i, (double)place.index[i]);
+    return low;
+}
+
+kw_sensor_place kw_sensor_locate(const kw_problem *problem, int64_t row)
+{
+    const kw_grid *grid = &problem->grid;
+    kw_sensor_place place = {0};
+    place.set = kw_sensor_locate_set(problem, row);
+    const kw_sensor_set *set = &problem->sets[place.set];
+    if (set->average) {
+        for (int64_t k = 0; k < set->count; k++) {
+            double one[3];
+            kw_sensor_position(problem, set, k, one);
+            for (int i = 0; i < 3; i++) place.asked[i] += one[i] / (double)set->count;
+        }
+    } else {
+        kw_sensor_position(problem, set, row - set->first, place.asked);
+    }
+    bool exact = set->average || set->interpolation != KW_NEAREST;
+    for (int i = 0; i < 3; i++) {
+        double nearest = floor(kw_grid_index(grid, i, place.asked[i]) + 0.5);
+        place.index[i] = (int64_t)fmin(fmax(nearest, 0.0), (double)(grid->n[i] - 1));
+        place.used[i] =
+            exact && kw_axis_active(grid, i) ? place.asked[i] : kw_grid_coordinate(grid, i, (double)place.index[i]);
+    }
     return place;
 }
 
@@ -173,6 +189,27 @@ static kw_status make_signals(kw_problem *problem)
     return KW_OK;
 }
 
+/* Fixes the window; checks that what was asked for can come of it. */
+static kw_status resolve_recording(const kw_problem *problem, kw_recording *recording)
+{
+    const char *where = recording->where != NULL ? recording->where : problem->scene_file;
+    int64_t last = problem->time.steps - 1;
+    if (recording->from > last)
+        return kw_fail(KW_ERR_SCENE, "%s: from_step must be below the number of steps, %lld, got %lld", where,
+                       (long long)problem->time.steps, (long long)recording->from);
+    if (recording->to > last) recording->to = last;
+    int64_t samples = kw_recording_samples(recording, problem->time.steps);
+    if (recording->intensity && samples < KW_INTENSITY_U)
+        return kw_fail(KW_ERR_SCENE, "%s: the intensity needs at least %d recorded steps, got %lld", where,
+                       KW_INTENSITY_U, (long long)samples);
+    double nyquist = 0.5 / (problem->time.dt * (double)recording->every);
+    for (int f = 0; f < recording->frequencies; f++)
+        if (recording->frequency[f] >= nyquist)
+            return kw_fail(KW_ERR_SCENE, "%s: frequencies must be below half the sampling rate, %.6g Hz, got %.6g Hz",
+                           where, nyquist, recording->frequency[f]);
+    return KW_OK;
+}
+
 kw_status kw_problem_resolve(kw_problem *problem)
 {
     kw_time *time = &problem->time;
@@ -196,9 +233,7 @@ kw_status kw_problem_resolve(kw_problem *problem)
         return kw_fail(KW_ERR_SCENE, "%s: time: the run would have %.4g steps of %.4g s; allowed: 1 to 2^53",
                        problem->scene_file, steps, time->dt);
     time->steps = (int64_t)steps;
-    if (problem->record.from_step >= time->steps)
-        return kw_fail(KW_ERR_SCENE, "%s: record.from_step: must be below the number of steps, %lld, got %lld",
-                       problem->scene_file, (long long)time->steps, (long long)problem->record.from_step);
+    for (int i = 0; i < problem->recording_count; i++) KW_TRY(resolve_recording(problem, &problem->recordings[i]));
     return make_signals(problem);
 }
 

@@ -44,9 +44,14 @@ static kw_status create(const kw_problem *problem, const kw_options *options, co
 
 static kw_status advance(kw_sim *sim, int64_t steps) { return of(sim)->advance(sim, steps); }
 
-static kw_status read_traces(kw_sim *sim, bool wait, void *dst, int64_t *samples)
+static kw_status read_traces(kw_sim *sim, int recording, bool wait, void *dst, int64_t *samples)
 {
-    return of(sim)->read_traces(sim, wait, dst, samples);
+    return of(sim)->read_traces(sim, recording, wait, dst, samples);
+}
+
+static kw_status read_accumulator(kw_sim *sim, int recording, int slot, int64_t first, int64_t rows, void *dst)
+{
+    return of(sim)->read_accumulator(sim, recording, slot, first, rows, dst);
 }
 
 static kw_status read_field(kw_sim *sim, kw_field field, const kw_box *box, void *dst)
@@ -76,6 +81,7 @@ const kw_backend kw_cpu_backend = {
     .create = create,
     .advance = advance,
     .read_traces = read_traces,
+    .read_accumulator = read_accumulator,
     .read_field = read_field,
     .write_field = write_field,
     .watch = watch,

@@ -149,19 +149,11 @@ static kw_status fill_medium(kw_sim *sim, const kw_field_source *source)
     return fill_absorption(sim, source);
 }
 
-static void fill_sensors(kw_sim *sim)
-{
-    for (int64_t i = 0; i < sim->sensors; i++) {
-        kw_sensor_place place = kw_sensor_locate(sim->problem, i);
-        sim->sensor_offset[i] = kw_layout_offset(&sim->layout, kw_grid_offset(&sim->problem->grid, place.index));
-    }
-}
-
 kw_status KW(fill)(kw_sim *sim, const kw_field_source *source)
 {
     KW_TRY(fill_tables(sim));
     KW_TRY(fill_medium(sim, source));
     KW_TRY(KW(sources_fill)(sim, source));
-    fill_sensors(sim);
+    KW_TRY(KW(recordings_fill)(sim));
     return sim->problem->has_p0 ? fill_field(sim, source, KW_QUANTITY_P0, sim->p) : KW_OK;
 }

@@ -8,7 +8,8 @@ typedef struct kw_cpu_implementation {
     kw_status (*estimate)(const kw_problem *, const kw_options *, kw_memory_plan *);
     kw_status (*create)(const kw_problem *, const kw_options *, const kw_field_source *, kw_sim **);
     kw_status (*advance)(kw_sim *, int64_t);
-    kw_status (*read_traces)(kw_sim *, bool, void *, int64_t *);
+    kw_status (*read_traces)(kw_sim *, int, bool, void *, int64_t *);
+    kw_status (*read_accumulator)(kw_sim *, int, int, int64_t, int64_t, void *);
     kw_status (*read_field)(kw_sim *, kw_field, const kw_box *, void *);
     kw_status (*write_field)(kw_sim *, kw_field, const kw_box *, const void *);
     kw_status (*watch)(kw_sim *, bool, kw_watch *);

@@ -6,6 +6,8 @@
 
 #include "sim.h"
 
+static const kw_precision OWN = sizeof(kw_real) == 8 ? KW_DOUBLE : KW_SINGLE;
+
 typedef struct kw_part {
     void **at;
     double bytes;
@@ -97,33 +99,62 @@ static void list_sources(kw_sim *sim, kw_parts *parts)
         add(parts, &sim->spare, lines * (double)layout->spec_pitch * 2 * real, "sources");
 }
 
-static void list_rest(kw_sim *sim, kw_parts *parts)
+static void list_recordings(kw_sim *sim, kw_parts *parts)
+{
+    const kw_problem *problem = sim->problem;
+    const double real = sizeof(kw_real);
+    unsigned needs = 0;
+    for (int r = 0; r < problem->recording_count; r++) {
+        kw_cpu_recording *recording = &sim->recordings[r];
+        const kw_recording *asked = recording->asked;
+        double rows = (double)recording->rows, series = kw_bit_count(asked->series);
+        double points = (double)KW(recording_points)(problem, asked);
+        int64_t steps = problem->time.steps > 0 ? problem->time.steps : problem->time.asked_steps;
+        needs |= kw_recording_needs(problem, asked);
+        recording->phases = 2 * asked->frequencies * kw_recording_samples(asked, steps);
+        if (asked->kind == KW_RECORD_SENSORS) add(parts, &recording->offset, 8 * rows, "recording");
+        if (points > 0) add(parts, &recording->stencil, points * (double)KW(stencil_size)(), "recording");
+        if (asked->frequencies > 0) add(parts, &recording->phase, real * (double)recording->phases, "recording");
+        int slots = kw_recording_slots(problem, asked);
+        if (slots > 0) add(parts, &recording->slots, slots * rows * real, "recording");
+        if (series == 0) continue;
+        add(parts, &recording->ring, series * rows * real * (double)kw_recording_ring(problem, asked, OWN), "recording");
+    }
+    for (int a = 0; a < sim->layout.slots.dims; a++) {
+        double n = (double)sim->layout.slots.n[sim->layout.slots.slot[a]];
+        if (kw_bit(needs, KW_REC_UX_CENTRED + sim->layout.slots.axis[a])) add(parts, &sim->shift[a], 2 * n * real, "recording");
+    }
+}
+
+static void list_scratch(kw_sim *sim, kw_parts *parts)
 {
     scratch_sizes s;
-    double sensors = (double)sim->sensors;
     add(parts, &sim->scratch, sim->threads * (double)sizeof(kw_scratch), "scratch of the threads");
     add(parts, &sim->scratch_memory, sim->threads * find_scratch(sim, &s), "scratch of the threads");
-    if (sim->sensors == 0) return;
-    add(parts, &sim->ring, sensors * (double)sim->ring_steps * sizeof(kw_real), "traces");
-    add(parts, &sim->sensor_offset, sensors * sizeof(int64_t), "traces");
 }
 
 /* The list, in memory owned by the caller; the sizes that follow from the problem are set in sim. */
 static kw_status list_parts(kw_sim *sim, kw_parts *parts)
 {
     const kw_problem *problem = sim->problem;
-    *parts = (kw_parts){calloc((size_t)(40 + 6 * problem->source_count), sizeof(kw_part)), 0};
+    int64_t most = 40 + 6 * problem->source_count + 6 * problem->recording_count;
+    *parts = (kw_parts){calloc((size_t)most, sizeof(kw_part)), 0};
     if (sim->sources == NULL) sim->sources = calloc((size_t)problem->source_count + 1, sizeof *sim->sources);
-    if (parts->part == NULL || sim->sources == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory");
+    if (sim->recordings == NULL) sim->recordings = calloc((size_t)problem->recording_count + 1, sizeof *sim->recordings);
+    if (parts->part == NULL || sim->sources == NULL || sim->recordings == NULL)
+        return kw_fail(KW_ERR_RESOURCE, "no memory");
     for (int64_t s = 0; s < problem->source_count; s++) sim->sources[s].source = &problem->sources[s];
     sim->layout = kw_layout_make(&problem->grid, sizeof(kw_real));
-    sim->sensors = problem->record.p ? kw_sensor_count(problem) : 0;
-    sim->ring_steps = kw_ring_steps(sim->sensors, sizeof(kw_real) == 8 ? KW_DOUBLE : KW_SINGLE);
+    for (int r = 0; r < problem->recording_count; r++) {
+        sim->recordings[r].asked = &problem->recordings[r];
+        sim->recordings[r].rows = kw_recording_rows(problem, &problem->recordings[r]);
+    }
     sim->attenuates = kw_absorption_is_fractional(problem) && problem->absorption.attenuation;
     sim->disperses = kw_absorption_is_fractional(problem) && problem->absorption.dispersion;
     list_fields(sim, parts);
     list_sources(sim, parts);
-    list_rest(sim, parts);
+    list_recordings(sim, parts);
+    list_scratch(sim, parts);
     return KW_OK;
 }
 
@@ -132,10 +163,11 @@ kw_status KW(estimate)(const kw_problem *problem, const kw_options *options, kw_
     kw_sim sim = {.problem = problem, .threads = options->threads};
     kw_parts parts;
     kw_status status = list_parts(&sim, &parts);
-    *plan = (kw_memory_plan){.ring_steps = sim.ring_steps};
+    *plan = (kw_memory_plan){0};
     for (int i = 0; i < parts.count; i++) kw_memory_add(plan, parts.part[i].purpose, parts.part[i].bytes);
     free(parts.part);
     free(sim.sources);
+    free(sim.recordings);
     return status;
 }
 
@@ -202,5 +234,6 @@ void KW(release)(kw_sim *sim)
     for (int i = 0; i < sim->part_count; i++) free(*sim->parts[i].at);
     free(sim->parts);
     free(sim->sources);
+    free(sim->recordings);
     free(sim);
 }

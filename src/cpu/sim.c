@@ -47,45 +47,57 @@ static void refresh(kw_sim *sim)
     sim->stale = false;
 }
 
-static void record(kw_sim *sim)
+/* Samples of a recording's series in the next `steps` steps. */
+static int64_t samples_in(const kw_sim *sim, const kw_cpu_recording *recording, int64_t steps)
 {
-    kw_real *sample = sim->ring + sim->waiting * sim->sensors;
-#pragma omp parallel for num_threads(sim->threads) schedule(static) if (sim->sensors > 4096)
-    for (int64_t i = 0; i < sim->sensors; i++) sample[i] = sim->p[sim->sensor_offset[i]];
-    sim->waiting++;
+    if (recording->ring == NULL) return 0;
+    return kw_recording_samples(recording->asked, sim->steps + steps) -
+           kw_recording_samples(recording->asked, sim->steps);
 }
 
-/* Samples that the next `steps` steps record. */
-static int64_t samples_in(const kw_sim *sim, int64_t steps)
+static kw_status check_rings(const kw_sim *sim, int64_t steps)
 {
-    int64_t from = sim->problem->record.from_step, end = sim->steps + steps;
-    int64_t first = sim->steps > from ? sim->steps : from;
-    return sim->sensors > 0 && end > first ? end - first : 0;
+    const kw_precision own = sizeof(kw_real) == 8 ? KW_DOUBLE : KW_SINGLE;
+    for (int r = 0; r < sim->problem->recording_count; r++) {
+        const kw_cpu_recording *recording = &sim->recordings[r];
+        int64_t ring = kw_recording_ring(sim->problem, recording->asked, own), more = samples_in(sim, recording, steps);
+        if (recording->waiting + more > ring)
+            return kw_fail(KW_ERR_RUN, "%lld samples wait to be read; the ring of %lld cannot take %lld more",
+                           (long long)recording->waiting, (long long)ring, (long long)more);
+    }
+    return KW_OK;
 }
 
 static kw_status advance(kw_sim *sim, int64_t steps)
 {
     double start = kw_clock_seconds();
-    if (sim->waiting + samples_in(sim, steps) > sim->ring_steps)
-        return kw_fail(KW_ERR_RUN, "%lld samples wait to be read; the ring of %lld cannot take %lld more",
-                       (long long)sim->waiting, (long long)sim->ring_steps, (long long)samples_in(sim, steps));
+    KW_TRY(check_rings(sim, steps));
     refresh(sim);
     for (int64_t i = 0; i < steps; i++) {
         bool is_start = sim->steps == 0 && sim->problem->has_p0; /* the state of step 0 is there already */
         if (!is_start) KW(classical_step)(sim);
-        if (samples_in(sim, 1) > 0) record(sim);
+        KW(record)(sim);
         sim->steps++;
     }
     sim->step_seconds += kw_clock_seconds() - start;
     return KW_OK;
 }
 
-static kw_status read_traces(kw_sim *sim, bool wait, void *dst, int64_t *samples)
+static kw_status read_traces(kw_sim *sim, int r, bool wait, void *dst, int64_t *samples)
 {
+    kw_cpu_recording *recording = &sim->recordings[r];
+    size_t sample = (size_t)(recording->rows * kw_bit_count(recording->asked->series)) * sizeof(kw_real);
     (void)wait; /* nothing runs between calls */
-    if (sim->waiting > 0) memcpy(dst, sim->ring, (size_t)(sim->waiting * sim->sensors) * sizeof(kw_real));
-    *samples = sim->waiting;
-    sim->waiting = 0;
+    if (recording->waiting > 0) memcpy(dst, recording->ring, (size_t)recording->waiting * sample);
+    *samples = recording->waiting;
+    recording->waiting = 0;
+    return KW_OK;
+}
+
+static kw_status read_accumulator(kw_sim *sim, int r, int slot, int64_t first, int64_t rows, void *dst)
+{
+    const kw_cpu_recording *recording = &sim->recordings[r];
+    memcpy(dst, recording->slots + slot * recording->rows + first, (size_t)rows * sizeof(kw_real));
     return KW_OK;
 }
 
@@ -198,5 +210,5 @@ static void stats(const kw_sim *sim, kw_stats *out)
     snprintf(out->plan_id, sizeof out->plan_id, "%s", sim->plans.id);
 }
 
-const kw_cpu_implementation KW(implementation) = {KW(estimate), create, advance, read_traces, read_field,
-                                                  write_field,  watch,  stats,   KW(release)};
+const kw_cpu_implementation KW(implementation) = {
+    KW(estimate), create, advance, read_traces, read_accumulator, read_field, write_field, watch, stats, KW(release)};

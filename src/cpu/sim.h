@@ -3,6 +3,7 @@
 #define KW_CPU_SIM_H
 
 #include "implementation.h"
+#include "kwsim/recording.h"
 #include "kwsim/sources.h"
 #include "layout.h"
 #include "plans.h"
@@ -27,6 +28,18 @@ typedef struct kw_cpu_source {
     int64_t *plane_start; /* [lines + 1] */
     kw_real *field; /* additive: what a signal of 1 adds everywhere; with a signal per point: what this step adds */
 } kw_cpu_source;
+
+/* A recording, in the order of kwsim/recording.h; NULL what it does not need. */
+typedef struct kw_cpu_recording {
+    const kw_recording *asked;
+    int64_t rows, phases;
+    int64_t *offset; /* [rows] into a padded field, or -1 - the number of the row's first stencil */
+    void *stencil;
+    kw_real *slots; /* [slots][rows] */
+    kw_real *phase;
+    kw_real *ring; /* [ring][series][rows] */
+    int64_t waiting;
+} kw_cpu_recording;
 
 /* Fields are [plane][real_pitch], spectra [plane][spec_pitch]; index a = 0 ... dims-1 counts active axes. */
 struct kw_sim {
@@ -57,10 +70,8 @@ struct kw_sim {
     char *scratch_memory;
     kw_cpu_source *sources; /* [problem->source_count] */
 
-    int64_t sensors;
-    int64_t *sensor_offset; /* into a padded field */
-    kw_real *ring;          /* [ring_steps][sensors] */
-    int64_t ring_steps, waiting;
+    kw_cpu_recording *recordings; /* [problem->recording_count] */
+    kw_real *shift[3];            /* moves u_i to the grid point, [2 n] of each active axis */
 
     struct kw_part *parts; /* every allocation, to be freed */
     int part_count;
@@ -103,6 +114,12 @@ void KW(lines_scale)(kw_sim *sim, const kw_real *table, kw_complex *spectrum);
 void KW(plane_pressure)(kw_sim *sim, int64_t x, const kw_scratch *scratch);
 /* p with the terms whose spectra lines_absorption() made. */
 void KW(plane_pressure_absorbing)(kw_sim *sim, int64_t x, kw_scratch *scratch);
+
+/* record.c */
+int64_t KW(recording_points)(const kw_problem *problem, const kw_recording *asked);
+size_t KW(stencil_size)(void);
+kw_status KW(recordings_fill)(kw_sim *sim);
+void KW(record)(kw_sim *sim); /* the step that was just taken */
 
 /* sources.c */
 kw_status KW(sources_fill)(kw_sim *sim, const kw_field_source *fields);

@@ -1,5 +1,7 @@
 #include "attribute.h"
 
+#include <stdbool.h>
+
 static hid_t text_type(void)
 {
     hid_t type = H5Tcopy(H5T_C_S1);
@@ -73,23 +75,48 @@ herr_t kw_put_texts_dataset(hid_t at, const char *name, const char **value, int6
     return put_dataset(at, name, count, value);
 }
 
-hid_t kw_make_dataset(hid_t at, const char *name, hid_t type, int rank, const int64_t *dim)
+hid_t kw_open_group(hid_t file, const char *name)
 {
-    hsize_t size[3];
-    for (int i = 0; i < rank; i++) size[i] = (hsize_t)dim[i];
-    hid_t space = H5Screate_simple(rank, size, NULL);
-    hid_t dataset = H5Dcreate2(at, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    if (name[0] == '\0') return H5Gopen2(file, "/", H5P_DEFAULT);
+    hid_t links = H5Pcreate(H5P_LINK_CREATE);
+    H5Pset_create_intermediate_group(links, 1);
+    htri_t there = H5Lexists(file, name, H5P_DEFAULT); /* an error while the folder above is not there: not there */
+    hid_t group = there > 0 ? H5Gopen2(file, name, H5P_DEFAULT) : H5Gcreate2(file, name, links, H5P_DEFAULT, H5P_DEFAULT);
+    H5Pclose(links);
+    return group;
+}
+
+hid_t kw_make_dataset(hid_t at, const char *name, hid_t type, const kw_layout_of *layout)
+{
+    hsize_t size[5] = {0}, most[5] = {0}, chunk[5] = {0};
+    bool grows = false;
+    for (int i = 0; i < layout->rank; i++) {
+        size[i] = (hsize_t)layout->dim[i];
+        most[i] = layout->grows == i + 1 ? H5S_UNLIMITED : size[i];
+        chunk[i] = (hsize_t)layout->chunk[i];
+        grows |= layout->grows == i + 1;
+    }
+    hid_t space = H5Screate_simple(layout->rank, size, most), how = H5Pcreate(H5P_DATASET_CREATE);
+    if (grows || layout->compression > 0) H5Pset_chunk(how, layout->rank, chunk);
+    if (layout->compression > 0) {
+        H5Pset_shuffle(how);
+        H5Pset_deflate(how, (unsigned)layout->compression);
+    }
+    hid_t dataset = H5Dcreate2(at, name, type, space, H5P_DEFAULT, how, H5P_DEFAULT);
+    H5Pclose(how);
     H5Sclose(space);
     return dataset;
 }
 
-herr_t kw_write_rows(hid_t dataset, hid_t type, int64_t first, int64_t count, const void *src)
+herr_t kw_write_block(hid_t dataset, hid_t type, const int64_t *first, const int64_t *count, const void *src)
 {
     hid_t space = H5Dget_space(dataset);
-    hsize_t start[3] = {0}, size[3] = {0};
-    int rank = H5Sget_simple_extent_dims(space, size, NULL);
-    start[0] = (hsize_t)first;
-    size[0] = (hsize_t)count;
+    hsize_t start[5] = {0}, size[5] = {0};
+    int rank = H5Sget_simple_extent_ndims(space);
+    for (int i = 0; i < rank && i < 5; i++) {
+        start[i] = (hsize_t)first[i];
+        size[i] = (hsize_t)count[i];
+    }
     hid_t memory = H5Screate_simple(rank, size, NULL);
     herr_t result = H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, size, NULL);
     if (result >= 0) result = H5Dwrite(dataset, type, memory, space, H5P_DEFAULT, src);

@@ -16,10 +16,20 @@ herr_t kw_put_integers(hid_t at, const char *name, const int64_t *value, int cou
 herr_t kw_put_text_dataset(hid_t at, const char *name, const char *value);
 herr_t kw_put_texts_dataset(hid_t at, const char *name, const char **value, int64_t count);
 
-/* Creates a contiguous dataset and leaves it open; rank up to 3. */
-hid_t kw_make_dataset(hid_t at, const char *name, hid_t type, int rank, const int64_t *dim);
+/* A group by its path, made with those above it if it is not there; "" is the root. */
+hid_t kw_open_group(hid_t file, const char *name);
 
-/* Writes rows first ... first+count-1 of the first dimension. */
-herr_t kw_write_rows(hid_t dataset, hid_t type, int64_t first, int64_t count, const void *src);
+typedef struct kw_layout_of {
+    int rank; /* up to 5 */
+    int64_t dim[5], chunk[5];
+    int grows;       /* number of the dimension that grows, from 1; 0: none */
+    int compression; /* 0 to 9 */
+} kw_layout_of;
+
+/* Creates a dataset, contiguous where nothing asks for chunks, and leaves it open. */
+hid_t kw_make_dataset(hid_t at, const char *name, hid_t type, const kw_layout_of *layout);
+
+/* Writes the block of that place and size, dense in memory. */
+herr_t kw_write_block(hid_t dataset, hid_t type, const int64_t *first, const int64_t *count, const void *src);
 
 #endif

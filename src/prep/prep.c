@@ -20,12 +20,12 @@ typedef struct kw_maps {
     int64_t slab_planes;
 } kw_maps;
 
-static int64_t plane_points(const kw_maps *maps) { return maps->problem->grid.n[1] * maps->problem->grid.n[2]; }
+static int64_t plane_points(const kw_maps *maps) { return maps->problem->user.n[1] * maps->problem->user.n[2]; }
 
 double kw_prep_bytes(const kw_problem *problem)
 {
-    double plane = (double)problem->grid.n[1] * (double)problem->grid.n[2] * sizeof(double);
-    return 2.0 * fmin(fmax((double)SLAB_BYTES, plane), plane * (double)problem->grid.n[0]);
+    double plane = (double)problem->user.n[1] * (double)problem->user.n[2] * sizeof(double);
+    return 2.0 * fmin(fmax((double)SLAB_BYTES, plane), plane * (double)problem->user.n[0]);
 }
 
 static void maps_close(kw_maps *maps)
@@ -39,7 +39,7 @@ static kw_status maps_open(kw_maps *maps, const kw_problem *problem, int threads
     *maps = (kw_maps){.problem = problem, .threads = threads};
     int64_t bytes = plane_points(maps) * (int64_t)sizeof(double);
     maps->slab_planes = SLAB_BYTES / bytes > 1 ? SLAB_BYTES / bytes : 1;
-    if (maps->slab_planes > problem->grid.n[0]) maps->slab_planes = problem->grid.n[0];
+    if (maps->slab_planes > problem->user.n[0]) maps->slab_planes = problem->user.n[0];
     maps->slab = malloc((size_t)(maps->slab_planes * bytes));
     if (maps->slab == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for %lld bytes of map", (long long)bytes);
     for (int q = 0; q < KW_QUANTITY_COUNT; q++) {
@@ -71,7 +71,7 @@ static bool paint_plane(const kw_grid *grid, const kw_paint *paint, int64_t x, d
 /* Planes x0 ... x0+nx-1 (at most slab_planes) of a map into maps->slab; sets seen[i] of the shapes seen there. */
 static kw_status make_slab(kw_maps *maps, int quantity, int64_t x0, int64_t nx, char *seen)
 {
-    const kw_grid *grid = &maps->problem->grid;
+    const kw_grid *grid = &maps->problem->user;
     const kw_map *map = &maps->problem->map[quantity];
     int64_t points = plane_points(maps);
     if (map->file != NULL) KW_TRY(kw_dataset_read(&maps->dataset[quantity], x0, nx, maps->slab));
@@ -111,7 +111,7 @@ static int64_t find_range(const double *value, int64_t count, int64_t *least, in
 
 static kw_status scan_slab(kw_maps *maps, kw_map *map, int64_t x0, int64_t nx)
 {
-    const kw_grid *grid = &maps->problem->grid;
+    const kw_grid *grid = &maps->problem->user;
     int64_t first = x0 * plane_points(maps), least, most, at[3];
     int64_t bad = find_range(maps->slab, nx * plane_points(maps), &least, &most);
     if (bad >= 0) {
@@ -144,7 +144,7 @@ static kw_status check_seen(const kw_map *map, const char *seen)
 
 static kw_status scan_voxels(kw_maps *maps, kw_map *map, int quantity, char *seen)
 {
-    int64_t nx = maps->problem->grid.n[0], step = maps->slab_planes;
+    int64_t nx = maps->problem->user.n[0], step = maps->slab_planes;
     for (int64_t x0 = 0; x0 < nx; x0 += step) {
         int64_t planes = x0 + step < nx ? step : nx - x0;
         KW_TRY(make_slab(maps, quantity, x0, planes, seen));
@@ -224,23 +224,56 @@ kw_status kw_prep_scan(kw_problem *problem, int threads)
 
 /* ---- source ---- */
 
+/* The slab's plane as plane x of the grid that is stepped, whose margins continue the edges; the initial pressure is 0
+ * there. */
+static void expand_plane(const kw_maps *maps, kw_quantity quantity, const double *plane, bool margin,
+                         kw_precision precision, void *dst)
+{
+    const kw_problem *problem = maps->problem;
+    const int64_t *n = problem->grid.n, *lo = problem->inner.lo, *own = problem->user.n;
+#pragma omp parallel for num_threads(maps->threads) schedule(static)
+    for (int64_t y = 0; y < n[1]; y++)
+        for (int64_t z = 0; z < n[2]; z++) {
+            int64_t v = y - lo[1], w = z - lo[2], at = y * n[2] + z;
+            bool outside = margin || v < 0 || v >= own[1] || w < 0 || w >= own[2];
+            v = v < 0 ? 0 : v >= own[1] ? own[1] - 1 : v;
+            w = w < 0 ? 0 : w >= own[2] ? own[2] - 1 : w;
+            double value = outside && quantity == KW_QUANTITY_P0 ? 0.0 : plane[v * own[2] + w];
+            if (precision == KW_DOUBLE)
+                ((double *)dst)[at] = value;
+            else
+                ((float *)dst)[at] = (float)value;
+        }
+}
+
+/* Plane of the user's grid that plane x of the stepped one continues. */
+static int64_t user_plane(const kw_problem *problem, int64_t x)
+{
+    int64_t own = x - problem->inner.lo[0];
+    return own < 0 ? 0 : own >= problem->user.n[0] ? problem->user.n[0] - 1 : own;
+}
+
 static kw_status read_planes(void *self, kw_quantity quantity, int64_t x0, int64_t nx, kw_precision precision,
                              void *dst)
 {
     kw_maps *maps = self;
-    const kw_map *map = &maps->problem->map[quantity];
-    char *seen = calloc((size_t)map->paint_count + 1, 1);
+    const kw_problem *problem = maps->problem;
+    const kw_map *map = &problem->map[quantity];
+    int64_t points = problem->grid.n[1] * problem->grid.n[2], have = 0, held = -1;
+    char *seen = calloc((size_t)map->paint_count + 1, 1), *to = dst;
     if (seen == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory");
     kw_status status = KW_OK;
-    for (int64_t done = 0; done < nx && status == KW_OK; done += maps->slab_planes) {
-        int64_t planes = nx - done < maps->slab_planes ? nx - done : maps->slab_planes;
-        int64_t first = done * plane_points(maps), count = planes * plane_points(maps);
-        status = make_slab(maps, quantity, x0 + done, planes, seen);
-        if (status != KW_OK) break;
-        if (precision == KW_DOUBLE)
-            memcpy((double *)dst + first, maps->slab, (size_t)count * sizeof(double));
-        else
-            for (int64_t i = 0; i < count; i++) ((float *)dst)[first + i] = (float)maps->slab[i];
+    for (int64_t x = x0; x < x0 + nx && status == KW_OK; x++, to += points * (int64_t)kw_real_size(precision)) {
+        int64_t own = user_plane(problem, x);
+        if (held < 0 || own < held || own >= held + have) {
+            int64_t last = user_plane(problem, x0 + nx - 1);
+            held = own;
+            have = last - own + 1 < maps->slab_planes ? last - own + 1 : maps->slab_planes;
+            status = make_slab(maps, quantity, held, have, seen);
+        }
+        bool margin = x < problem->inner.lo[0] || x >= problem->inner.hi[0];
+        const double *plane = maps->slab + (own - held) * plane_points(maps);
+        if (status == KW_OK) expand_plane(maps, quantity, plane, margin, precision, to);
     }
     free(seen);
     return status;

@@ -87,7 +87,7 @@ static kw_status read_absorption(const kw_node *medium, kw_problem *problem)
     absorption->on = true;
     KW_TRY(kw_node_group(medium, "absorption", &node));
     KW_TRY(kw_node_check_keys(&node, "coefficient power attenuation dispersion"));
-    KW_TRY(read_property(&node, &problem->grid, KW_QUANTITY_ALPHA, &problem->map[KW_QUANTITY_ALPHA]));
+    KW_TRY(read_property(&node, &problem->user, KW_QUANTITY_ALPHA, &problem->map[KW_QUANTITY_ALPHA]));
     KW_TRY(kw_node_require(&node, "power", "the exponent y of the power law, one number in (0, 3)"));
     KW_TRY(kw_node_real(&node, "power", KW_POSITIVE(""), false, &absorption->power));
     if (absorption->power >= 3.0)
@@ -110,7 +110,7 @@ static kw_status read_absorption(const kw_node *medium, kw_problem *problem)
 static kw_status read_region(const kw_node *node, kw_problem *problem)
 {
     kw_shape shape;
-    KW_TRY(kw_scene_shape(node, &problem->grid, "sound_speed density absorption_coefficient nonlinearity", &shape));
+    KW_TRY(kw_scene_shape(node, &problem->user, "sound_speed density absorption_coefficient nonlinearity", &shape));
     bool any = false;
     for (int q = 0; q < PROPERTIES; q++) {
         const char *key = property[q].region_key;
@@ -136,11 +136,11 @@ kw_status kw_scene_medium(const kw_node *root, kw_problem *problem)
     KW_TRY(kw_node_group(root, "medium", &medium));
     KW_TRY(kw_node_check_keys(&medium, "sound_speed density absorption nonlinearity reference_speed regions"));
     for (int q = KW_QUANTITY_C0; q <= KW_QUANTITY_RHO0; q++)
-        KW_TRY(read_property(&medium, &problem->grid, q, &problem->map[q]));
+        KW_TRY(read_property(&medium, &problem->user, q, &problem->map[q]));
     KW_TRY(read_absorption(&medium, problem));
     problem->nonlinear = kw_node_has(&medium, "nonlinearity");
     if (problem->nonlinear)
-        KW_TRY(read_property(&medium, &problem->grid, KW_QUANTITY_BONA, &problem->map[KW_QUANTITY_BONA]));
+        KW_TRY(read_property(&medium, &problem->user, KW_QUANTITY_BONA, &problem->map[KW_QUANTITY_BONA]));
     KW_TRY(kw_node_real(&medium, "reference_speed", KW_POSITIVE("m/s"), false, &problem->asked_c_ref));
     KW_TRY(kw_node_list(&medium, "regions", &count));
     for (int i = 0; i < count; i++) {
@@ -160,7 +160,7 @@ static kw_status read_p0_shape(const kw_node *node, kw_problem *problem)
 {
     kw_shape shape;
     double value = 0.0;
-    KW_TRY(kw_scene_shape(node, &problem->grid, "value", &shape));
+    KW_TRY(kw_scene_shape(node, &problem->user, "value", &shape));
     KW_TRY(kw_node_require(node, "value", "the pressure in Pa"));
     KW_TRY(kw_node_real(node, "value", pressure_rule(), false, &value));
     return add_paint(&problem->map[KW_QUANTITY_P0], node, &shape, value);
@@ -180,7 +180,7 @@ kw_status kw_scene_p0(const kw_node *root, kw_problem *problem)
     if (!kw_node_is_group(root, "p0")) return kw_node_real(root, "p0", pressure_rule(), false, &map->value);
     KW_TRY(kw_node_group(root, "p0", &p0));
     KW_TRY(kw_node_check_keys(&p0, "shapes file dataset"));
-    if (kw_node_has(&p0, "file") || kw_node_has(&p0, "dataset")) KW_TRY(read_map_file(&p0, &problem->grid, map));
+    if (kw_node_has(&p0, "file") || kw_node_has(&p0, "dataset")) KW_TRY(read_map_file(&p0, &problem->user, map));
     KW_TRY(kw_node_list(&p0, "shapes", &count));
     if (count == 0 && map->file == NULL) return kw_node_fail(&p0, NULL, "must give shapes, or file and dataset");
     for (int i = 0; i < count; i++) {

@@ -98,6 +98,12 @@ bool kw_node_is_group(const kw_node *node, const char *key)
     return setting != NULL && config_setting_is_group(setting);
 }
 
+bool kw_node_is_text(const kw_node *node, const char *key)
+{
+    const config_setting_t *setting = member(node, key);
+    return setting != NULL && config_setting_type(setting) == CONFIG_TYPE_STRING;
+}
+
 /* Edits from one word to the other (Levenshtein). */
 static int distance(const char *a, const char *b, size_t b_length)
 {

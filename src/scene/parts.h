@@ -27,7 +27,15 @@ kw_status kw_scene_sources(const kw_node *root, kw_problem *problem);
 
 /* sensors.c: the one of the keys points, points_index, box, box_index, plane, plane_index that is there; fills kind,
  * box, count and position. */
-kw_status kw_scene_place(const kw_node *node, const kw_grid *grid, kw_sensor_set *set);
+kw_status kw_scene_place(const kw_node *node, const kw_problem *problem, kw_sensor_set *set);
 kw_status kw_scene_sensors(const kw_node *root, kw_problem *problem);
+
+/* record.c */
+kw_status kw_scene_record(const kw_node *root, kw_problem *problem);
+kw_status kw_scene_snapshots(const kw_node *root, kw_problem *problem);
+
+/* Does a sensor set have quantities or a window of its own? Then they make a recording of its own. */
+bool kw_scene_set_is_own(const kw_node *node);
+kw_status kw_scene_set_record(const kw_node *node, kw_problem *problem, int64_t number);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kwsim/recording.h"
 #include "parts.h"
 
 static const double MOST_POINTS = 1048576.0; /* per axis: products of three stay within 64 bits */
@@ -39,32 +40,55 @@ static kw_status read_time(const kw_node *root, kw_time *time)
     return kw_node_bool(&node, "allow_unstable", true, &time->allow_unstable);
 }
 
-static kw_status read_pml(const kw_node *root, const kw_grid *grid, kw_pml *pml)
+enum { AUTO_LEAST = 10, AUTO_MOST = 40 }; /* points: 80 dB and more of absorption at normal incidence */
+
+/* The thinnest PML that makes the total's largest prime factor small; the smallest such factor if none does. */
+static int64_t automatic_size(int64_t n)
 {
-    kw_node node;
-    *pml = (kw_pml){{20, 20, 20}, {2.0, 2.0, 2.0}};
-    KW_TRY(kw_node_group(root, "pml", &node));
-    KW_TRY(kw_node_check_keys(&node, "size alpha"));
-    KW_TRY(kw_node_integers3(&node, "size", (kw_rule){0.0, MOST_POINTS, false, "points"}, true, pml->size));
-    KW_TRY(kw_node_reals3(&node, "alpha", KW_NOT_NEGATIVE("nepers per grid point"), true, pml->alpha));
-    if (kw_pml_check(grid, pml) != KW_OK) return kw_node_fail(&node, "size", "%s", kw_error_message());
-    for (int i = 0; i < 3; i++)
-        if (!kw_axis_active(grid, i)) pml->size[i] = 0;
+    int64_t best = AUTO_LEAST;
+    for (int64_t size = AUTO_LEAST; size <= AUTO_MOST; size++) {
+        int64_t factor = kw_largest_prime_factor(n + 2 * size);
+        if (factor <= 7) return size;
+        if (factor < kw_largest_prime_factor(n + 2 * best)) best = size;
+    }
+    return best;
+}
+
+static kw_status read_pml_size(const kw_node *node, const kw_grid *user, kw_pml *pml)
+{
+    const char *word = NULL;
+    if (!kw_node_is_text(node, "size"))
+        return kw_node_integers3(node, "size", (kw_rule){0.0, MOST_POINTS, false, "points"}, true, pml->size);
+    KW_TRY(kw_node_text(node, "size", &word));
+    if (strcmp(word, "auto") != 0) return kw_node_fail(node, "size", "must be points or \"auto\", got \"%s\"", word);
+    if (!pml->outside)
+        return kw_node_fail(node, "size",
+                            "\"auto\" is for outside = true: inside, the size of the grid decides how fast the "
+                            "transforms are");
+    for (int i = 0; i < 3; i++) pml->size[i] = automatic_size(user->n[i]);
     return KW_OK;
 }
 
-static kw_status read_record(const kw_node *root, kw_record *record)
+/* The PML, and the grid that is stepped. */
+static kw_status read_pml(const kw_node *root, kw_problem *problem)
 {
-    enum { P = 1, P_FINAL = 2 };
-    unsigned bits = P;
     kw_node node;
-    KW_TRY(kw_node_group(root, "record", &node));
-    KW_TRY(kw_node_check_keys(&node, "quantities from_step"));
-    KW_TRY(kw_node_choices(&node, "quantities", "p p_final", &bits));
-    KW_TRY(kw_node_integer(&node, "from_step", (kw_rule){0.0, 0x1p53, false, "steps"}, true, &record->from_step));
-    if (bits == 0) return kw_node_fail(&node, "quantities", "must name at least one of: p p_final");
-    record->p = (bits & P) != 0;
-    record->p_final = (bits & P_FINAL) != 0;
+    kw_pml *pml = &problem->pml;
+    *pml = (kw_pml){false, {20, 20, 20}, {2.0, 2.0, 2.0}};
+    KW_TRY(kw_node_group(root, "pml", &node));
+    KW_TRY(kw_node_check_keys(&node, "size alpha outside"));
+    KW_TRY(kw_node_bool(&node, "outside", true, &pml->outside));
+    KW_TRY(read_pml_size(&node, &problem->user, pml));
+    KW_TRY(kw_node_reals3(&node, "alpha", KW_NOT_NEGATIVE("nepers per grid point"), true, pml->alpha));
+    problem->grid = problem->user;
+    for (int i = 0; i < 3; i++) {
+        if (!kw_axis_active(&problem->user, i)) pml->size[i] = 0;
+        int64_t around = pml->outside ? pml->size[i] : 0;
+        problem->grid.n[i] += 2 * around;
+        problem->inner.lo[i] = around;
+        problem->inner.hi[i] = around + problem->user.n[i];
+    }
+    if (kw_pml_check(&problem->grid, pml) != KW_OK) return kw_node_fail(&node, "size", "%s", kw_error_message());
     return KW_OK;
 }
 
@@ -83,8 +107,11 @@ static kw_status read_output(const kw_node *root, kw_problem *problem)
     kw_node node;
     default_output(problem->scene_file, name, sizeof name);
     KW_TRY(kw_node_group(root, "output", &node));
-    KW_TRY(kw_node_check_keys(&node, "file"));
+    int64_t compression = 0;
+    KW_TRY(kw_node_check_keys(&node, "file compression"));
     KW_TRY(kw_node_text(&node, "file", &file));
+    KW_TRY(kw_node_integer(&node, "compression", (kw_rule){0.0, 9.0, false, ""}, true, &compression));
+    problem->compression = (int)compression;
     if (file == name) KW_TRY(kw_node_set_text(&node, "file", name));
     problem->output_file = strdup(file);
     return problem->output_file != NULL ? KW_OK : kw_fail(KW_ERR_RESOURCE, "no memory for the scene");
@@ -99,18 +126,41 @@ static kw_status read_cpu(const kw_node *root, kw_problem *problem)
     return kw_node_bool(&node, "wisdom", true, &problem->cpu_wisdom);
 }
 
+/* Something must be kept; recordings of nothing are dropped, so that they cost nothing. */
+static kw_status check_recordings(const kw_node *root, kw_problem *problem)
+{
+    int kept = 0;
+    for (int i = 0; i < problem->recording_count; i++) {
+        kw_recording *r = &problem->recordings[i];
+        if (kw_recording_needs(problem, r) != 0 && kw_recording_rows(problem, r) > 0) {
+            problem->recordings[kept++] = *r;
+            continue;
+        }
+        free(r->name);
+        free(r->where);
+        free(r->frequency);
+    }
+    problem->recording_count = kept;
+    kw_node record;
+    KW_TRY(kw_node_group(root, "record", &record));
+    if (kept > 0 || problem->final != 0) return KW_OK;
+    return kw_node_fail(&record, "quantities", "nothing is recorded: name at least one quantity, or add a snapshot");
+}
+
 static kw_status read_all(kw_tree *tree, kw_problem *problem)
 {
     kw_node root = kw_tree_root(tree);
-    KW_TRY(kw_node_check_keys(&root, "grid time medium pml p0 sources sensors record output cpu"));
-    KW_TRY(read_grid(&root, &problem->grid));
+    KW_TRY(kw_node_check_keys(&root, "grid time medium pml p0 sources sensors record snapshots output cpu"));
+    KW_TRY(read_grid(&root, &problem->user));
+    KW_TRY(read_pml(&root, problem));
     KW_TRY(read_time(&root, &problem->time));
     KW_TRY(kw_scene_medium(&root, problem));
-    KW_TRY(read_pml(&root, &problem->grid, &problem->pml));
     KW_TRY(kw_scene_sources(&root, problem));
     KW_TRY(kw_scene_p0(&root, problem));
-    KW_TRY(read_record(&root, &problem->record));
+    KW_TRY(kw_scene_record(&root, problem));
     KW_TRY(kw_scene_sensors(&root, problem));
+    KW_TRY(kw_scene_snapshots(&root, problem));
+    KW_TRY(check_recordings(&root, problem));
     KW_TRY(read_output(&root, problem));
     KW_TRY(read_cpu(&root, problem));
     problem->inputs = tree->inputs;

@@ -5,6 +5,7 @@
 
 #include "kwsim/dataset.h"
 #include "kwsim/machine.h"
+#include "kwsim/recording.h"
 #include "parts.h"
 
 /* ---- points ---- */
@@ -146,7 +147,7 @@ static kw_status read_plane(const kw_node *parent, const char *key, const kw_gri
 
 /* ---- sets ---- */
 
-kw_status kw_scene_place(const kw_node *node, const kw_grid *grid, kw_sensor_set *set)
+kw_status kw_scene_place(const kw_node *node, const kw_problem *problem, kw_sensor_set *set)
 {
     static const struct {
         const char *key;
@@ -158,10 +159,15 @@ kw_status kw_scene_place(const kw_node *node, const kw_grid *grid, kw_sensor_set
         if (!kw_node_has(node, places[i].key)) continue;
         if (found != NULL) return kw_node_exclude(node, places[i].key, found);
         found = places[i].key;
-        KW_TRY(places[i].read(node, found, grid, set));
+        KW_TRY(places[i].read(node, found, &problem->user, set));
     }
-    if (found != NULL) return KW_OK;
-    return kw_node_fail(node, NULL, "must give one of: points points_index box box_index plane plane_index");
+    if (found == NULL)
+        return kw_node_fail(node, NULL, "must give one of: points points_index box box_index plane plane_index");
+    for (int i = 0; i < 3 && set->kind == KW_SENSOR_BOX; i++) { /* in the grid with the PML around it */
+        set->box.lo[i] += problem->inner.lo[i];
+        set->box.hi[i] += problem->inner.lo[i];
+    }
+    return KW_OK;
 }
 
 static kw_status read_name(const kw_node *node, const kw_problem *problem, kw_sensor_set *set)
@@ -176,14 +182,25 @@ static kw_status read_name(const kw_node *node, const kw_problem *problem, kw_se
     return set->name != NULL ? KW_OK : kw_fail(KW_ERR_RESOURCE, "no memory for the scene");
 }
 
+/* Fills the set; what it owns is freed by the caller on failure. */
+static kw_status read_place(const kw_node *node, const kw_problem *problem, kw_sensor_set *set)
+{
+    int interpolation = KW_NEAREST;
+    KW_TRY(kw_node_choice(node, "interpolation", "nearest linear bandlimited", true, &interpolation));
+    KW_TRY(kw_node_bool(node, "average", true, &set->average));
+    set->interpolation = (kw_interpolation)interpolation;
+    KW_TRY(read_name(node, problem, set));
+    KW_TRY(kw_scene_place(node, problem, set));
+    set->rows = set->average ? 1 : set->count;
+    return KW_OK;
+}
+
 static kw_status read_set(const kw_node *node, kw_problem *problem)
 {
-    int nearest = 0;
     kw_sensor_set set = {0};
-    KW_TRY(kw_node_check_keys(node, "name points points_index box box_index plane plane_index interpolation"));
-    KW_TRY(kw_node_choice(node, "interpolation", "nearest", true, &nearest));
-    kw_status status = read_name(node, problem, &set);
-    if (status == KW_OK) status = kw_scene_place(node, &problem->grid, &set);
+    KW_TRY(kw_node_check_keys(node, "name points points_index box box_index plane plane_index interpolation average "
+                                    "quantities from_step to_step every frequencies"));
+    kw_status status = read_place(node, problem, &set);
     if (status != KW_OK) {
         free(set.name);
         free(set.position);
@@ -199,15 +216,19 @@ kw_status kw_scene_sensors(const kw_node *root, kw_problem *problem)
     int count;
     kw_node node;
     KW_TRY(kw_node_list(root, "sensors", &count));
-    if (count == 0 && problem->record.p)
-        return kw_node_fail(root, "sensors",
-                            "missing or empty: record.quantities has \"p\", which is recorded at "
-                            "sensors; add a set, or record only \"p_final\"");
     problem->sets = calloc((size_t)count + 1, sizeof *problem->sets);
     if (problem->sets == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for the scene");
-    for (int i = 0; i < count; i++) {
-        KW_TRY(kw_node_element(root, "sensors", i, &node));
-        KW_TRY(read_set(&node, problem));
-    }
+    for (int own = 0; own < 2; own++) /* the sets of the common recording come first */
+        for (int i = 0; i < count; i++) {
+            KW_TRY(kw_node_element(root, "sensors", i, &node));
+            if (kw_scene_set_is_own(&node) != (own == 1)) continue;
+            KW_TRY(read_set(&node, problem));
+            if (own) KW_TRY(kw_scene_set_record(&node, problem, problem->set_count - 1));
+            problem->recordings[0].set_count += !own;
+        }
+    if (count == 0 && kw_recording_needs(problem, &problem->recordings[0]) != 0)
+        return kw_node_fail(root, "sensors",
+                            "missing or empty: record.quantities has what is recorded at sensors, as \"p\" is; add a "
+                            "set, or record only what is of the whole grid, as \"p_final\" is");
     return KW_OK;
 }

@@ -9,12 +9,12 @@
 static kw_status no_memory(void) { return kw_fail(KW_ERR_RESOURCE, "no memory for the sources"); }
 
 /* Where a source acts: the same places as for sensors, expanded to grid points in their order. */
-static kw_status read_points(const kw_node *node, const kw_grid *grid, kw_source *source)
+static kw_status read_points(const kw_node *node, const kw_problem *problem, kw_source *source)
 {
     kw_sensor_set set = {0};
-    kw_problem places = {.grid = *grid, .sets = &set, .set_count = 1};
-    kw_status status = kw_scene_place(node, grid, &set);
-    source->count = set.count;
+    kw_problem places = {.grid = problem->grid, .sets = &set, .set_count = 1};
+    kw_status status = kw_scene_place(node, problem, &set);
+    source->count = set.rows = set.count;
     if (status == KW_OK) status = kw_machine_need(32.0 * (double)set.count, "the sources' points");
     if (status == KW_OK) source->index = malloc((size_t)set.count * 3 * sizeof *source->index);
     if (status == KW_OK && source->index == NULL) status = no_memory();
@@ -116,7 +116,7 @@ static kw_status read_signal(const kw_node *node, const char *unit, kw_source *s
     return kw_node_numbers(node, "signal", (kw_rule){-1e30, 1e30, false, unit}, &source->samples, &source->signal);
 }
 
-static kw_status read_source(const kw_node *node, const kw_grid *grid, kw_source *source)
+static kw_status read_source(const kw_node *node, const kw_problem *problem, kw_source *source)
 {
     int quantity = 0, mode = 0, after = 0;
     KW_TRY(kw_node_check_keys(node, "quantity mode after signal points points_index box box_index plane plane_index"));
@@ -128,13 +128,13 @@ static kw_status read_source(const kw_node *node, const kw_grid *grid, kw_source
     source->mode = (kw_source_mode)mode;
     source->after = (kw_source_after)after;
     source->where = kw_node_where(node, NULL);
-    if (quantity != KW_SOURCE_P && !kw_axis_active(grid, quantity - KW_SOURCE_UX))
+    if (quantity != KW_SOURCE_P && !kw_axis_active(&problem->grid, quantity - KW_SOURCE_UX))
         return kw_node_fail(node, "quantity", "must not point along the %c axis, which has one point",
                             'x' + quantity - KW_SOURCE_UX);
     if (mode != KW_DIRICHLET && kw_node_has(node, "after"))
         return kw_node_fail(node, "after",
                             "is for mode = \"dirichlet\"; an additive source adds nothing after its signal");
-    KW_TRY(read_points(node, grid, source));
+    KW_TRY(read_points(node, problem, source));
     return read_signal(node, quantity == KW_SOURCE_P ? "Pa" : "m/s", source);
 }
 
@@ -148,7 +148,7 @@ kw_status kw_scene_sources(const kw_node *root, kw_problem *problem)
     for (int i = 0; i < count; i++) {
         KW_TRY(kw_node_element(root, "sources", i, &node));
         problem->source_count = i + 1;
-        KW_TRY(read_source(&node, &problem->grid, &problem->sources[i]));
+        KW_TRY(read_source(&node, problem, &problem->sources[i]));
     }
     return KW_OK;
 }

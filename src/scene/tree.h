@@ -69,6 +69,7 @@ kw_status kw_node_exclude(const kw_node *node, const char *key, const char *othe
 /* A group below; absent or, where the key is not a group, an error unless `or_other` (then setting is NULL). */
 kw_status kw_node_group(const kw_node *node, const char *key, kw_node *child);
 bool kw_node_is_group(const kw_node *node, const char *key);
+bool kw_node_is_text(const kw_node *node, const char *key);
 
 /* Elements of a list of groups; 0 if the key is absent. */
 kw_status kw_node_list(const kw_node *node, const char *key, int *count);
