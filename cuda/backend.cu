@@ -128,9 +128,11 @@ void destroy(kw_sim *sim)
     if (sim->compute != nullptr) cudaStreamDestroy(sim->compute);
     if (sim->copy != nullptr) cudaStreamDestroy(sim->copy);
     cudaFree(sim->arena);
-    cudaFreeHost(sim->h_ring);
+    for (int r = 0; r < sim->problem->recording_count && sim->recordings != nullptr; r++)
+        cudaFreeHost(sim->recordings[r].h_ring);
     cudaFreeHost(sim->h_looks);
     cudaGetLastError();
+    free(sim->recordings);
     free(sim->sources);
     free(sim);
 }
@@ -175,6 +177,12 @@ void take_look(kw_sim *sim, const kw_chunk *chunk)
     sim->look.at[0] = (int64_t)offset / grid->n[2] / grid->n[1];
 }
 
+/* Samples of a recording that steps 0 ... steps-1 make. */
+int64_t samples_after(const kw_gpu_recording *recording, int64_t steps)
+{
+    return kw_recording_samples(recording->asked, steps);
+}
+
 kw_status finish_chunk(kw_sim *sim, kw_chunk *chunk)
 {
     float ms = 0;
@@ -183,7 +191,8 @@ kw_status finish_chunk(kw_sim *sim, kw_chunk *chunk)
     KW_CUDA(cudaEventSynchronize(chunk->done), "stepping");
     KW_CUDA(cudaEventElapsedTime(&ms, chunk->begin, chunk->computed), "stepping");
     sim->step_seconds += 1e-3 * ms;
-    sim->ready = chunk->samples_end;
+    for (int r = 0; r < sim->problem->recording_count; r++)
+        sim->recordings[r].ready = samples_after(&sim->recordings[r], chunk->steps_end);
     take_look(sim, chunk);
     return KW_OK;
 }
@@ -200,23 +209,31 @@ kw_status collect(kw_sim *sim, bool wait)
     return KW_OK;
 }
 
-int64_t samples_after(const kw_sim *sim, int64_t steps)
-{
-    int64_t from = sim->device.from_step;
-    return sim->device.sensors > 0 && steps > from ? steps - from : 0;
-}
-
 /* Copies samples first ... end-1 from the ring to its mirror: in two pieces where they wrap around. */
-kw_status copy_samples(kw_sim *sim, int64_t first, int64_t end)
+kw_status copy_samples(kw_sim *sim, const kw_gpu_recording *recording, int64_t first, int64_t end)
 {
-    const kw_device *d = &sim->device;
+    const kw_device_recording *r = &recording->device;
+    int64_t sample = r->series_count * r->rows;
     while (first < end) {
-        int64_t slot = first % d->ring_steps,
-                count = d->ring_steps - slot < end - first ? d->ring_steps - slot : end - first;
-        KW_CUDA(cudaMemcpyAsync(sim->h_ring + slot * d->sensors, d->ring + slot * d->sensors,
-                                (size_t)(count * d->sensors) * sizeof(float), cudaMemcpyDeviceToHost, sim->copy),
+        int64_t slot = first % r->ring_steps,
+                count = r->ring_steps - slot < end - first ? r->ring_steps - slot : end - first;
+        KW_CUDA(cudaMemcpyAsync(recording->h_ring + slot * sample, r->ring + slot * sample,
+                                (size_t)(count * sample) * sizeof(float), cudaMemcpyDeviceToHost, sim->copy),
                 "copying traces");
         first += count;
+    }
+    return KW_OK;
+}
+
+kw_status check_rings(const kw_sim *sim, int64_t steps)
+{
+    for (int r = 0; r < sim->problem->recording_count; r++) {
+        const kw_gpu_recording *recording = &sim->recordings[r];
+        int64_t end = samples_after(recording, sim->steps + steps);
+        if (recording->h_ring != nullptr && end - recording->taken > recording->device.ring_steps)
+            return kw_fail(KW_ERR_RUN, "%lld samples wait to be read; the ring of %lld cannot take %lld more",
+                           (long long)(recording->samples - recording->taken), (long long)recording->device.ring_steps,
+                           (long long)(end - recording->samples));
     }
     return KW_OK;
 }
@@ -234,7 +251,7 @@ kw_status enqueue_steps(kw_sim *sim, int64_t steps)
     KW_TRY(refresh(sim));
     for (int64_t i = 0; i < steps; i++) {
         if (sim->steps + i == 0 && sim->problem->has_p0)
-            KW_TRY(kw_launch_record(&sim->device, sim->compute)); /* the state of step 0 is there already */
+            KW_TRY(kw_enqueue_record(sim)); /* the state of step 0 is there already */
         else
             KW_CUDA(cudaGraphLaunch(sim->step_graph, sim->compute), "stepping");
     }
@@ -244,41 +261,51 @@ kw_status enqueue_steps(kw_sim *sim, int64_t steps)
 kw_status advance(kw_sim *sim, int64_t steps)
 {
     kw_chunk *chunk = &sim->chunk[sim->advances % KW_CHUNKS];
-    int64_t end = samples_after(sim, sim->steps + steps);
-    if (end - sim->taken > sim->device.ring_steps)
-        return kw_fail(KW_ERR_RUN, "%lld samples wait to be read; the ring of %lld cannot take %lld more",
-                       (long long)(sim->samples - sim->taken), (long long)sim->device.ring_steps,
-                       (long long)(end - sim->samples));
+    KW_TRY(check_rings(sim, steps));
     KW_TRY(finish_chunk(sim, chunk));
     KW_CUDA(cudaEventRecord(chunk->begin, sim->compute), "stepping");
     KW_TRY(enqueue_steps(sim, steps));
     KW_TRY(kw_launch_look(&sim->device, sim->d_partial, chunk->d_look, sim->compute));
     KW_CUDA(cudaEventRecord(chunk->computed, sim->compute), "stepping");
     KW_CUDA(cudaStreamWaitEvent(sim->copy, chunk->computed, 0), "stepping");
-    KW_TRY(copy_samples(sim, sim->samples, end));
+    for (int r = 0; r < sim->problem->recording_count; r++) {
+        kw_gpu_recording *recording = &sim->recordings[r];
+        int64_t end = samples_after(recording, sim->steps + steps);
+        if (recording->h_ring != nullptr) KW_TRY(copy_samples(sim, recording, recording->samples, end));
+        recording->samples = end;
+    }
     KW_CUDA(cudaMemcpyAsync(chunk->h_look, chunk->d_look, 2 * sizeof *chunk->h_look, cudaMemcpyDeviceToHost, sim->copy),
             "looking at the field");
     KW_CUDA(cudaEventRecord(chunk->done, sim->copy), "stepping");
     sim->steps += steps;
-    sim->samples = end;
     chunk->steps_end = sim->steps;
-    chunk->samples_end = end;
     chunk->pending = true;
     sim->advances++;
     return KW_OK;
 }
 
-kw_status read_traces(kw_sim *sim, bool wait, void *dst, int64_t *samples)
+kw_status read_traces(kw_sim *sim, int number, bool wait, void *dst, int64_t *samples)
 {
-    const kw_device *d = &sim->device;
+    kw_gpu_recording *recording = &sim->recordings[number];
+    const kw_device_recording *r = &recording->device;
     char *to = static_cast<char *>(dst);
     KW_TRY(collect(sim, wait));
-    *samples = sim->ready - sim->taken;
-    for (; sim->taken < sim->ready; sim->taken++) {
-        size_t row = (size_t)d->sensors * sizeof(float);
-        memcpy(to, sim->h_ring + sim->taken % d->ring_steps * d->sensors, row);
-        to += row;
+    *samples = recording->ready - recording->taken;
+    for (; recording->taken < recording->ready; recording->taken++) {
+        int64_t sample = r->series_count * r->rows;
+        memcpy(to, recording->h_ring + recording->taken % r->ring_steps * sample, (size_t)sample * sizeof(float));
+        to += (size_t)sample * sizeof(float);
     }
+    return KW_OK;
+}
+
+kw_status read_accumulator(kw_sim *sim, int number, int slot, int64_t first, int64_t rows, void *dst)
+{
+    const kw_device_recording *r = &sim->recordings[number].device;
+    KW_CUDA(cudaMemcpyAsync(dst, r->slots + slot * r->rows + first, (size_t)rows * sizeof(float),
+                            cudaMemcpyDeviceToHost, sim->compute),
+            "reading results");
+    KW_CUDA(cudaStreamSynchronize(sim->compute), "reading results");
     return KW_OK;
 }
 
@@ -369,7 +396,8 @@ const kw_backend kw_cuda_backend = {
     "cuda",      "NVIDIA GPU with cuFFT; single precision",
     probe,       estimate,
     create,      advance,
-    read_traces, read_field,
-    write_field, watch,
-    stats,       destroy,
+    read_traces, read_accumulator,
+    read_field,  write_field,
+    watch,       stats,
+    destroy,
 };

@@ -352,15 +352,6 @@ __global__ void square(const kw_device d, float2 *field)
     }
 }
 
-__global__ void record(const kw_device d)
-{
-    long long sample = *d.step - d.from_step;
-    if (sample < 0) return;
-    float *row = d.ring + sample % d.ring_steps * d.sensors;
-    const float *p = reinterpret_cast<const float *>(d.p);
-    for (long long i = first_item(); i < d.sensors; i += item_stride()) row[i] = p[d.sensor[i]];
-}
-
 /* ---- looking at p ---- */
 
 /* Without their sign, the bits of IEEE numbers order like the numbers; infinities and NaN lie above all. The first of
@@ -514,13 +505,6 @@ kw_status kw_launch_scatter(const kw_device *device, const kw_device_source *sou
 kw_status kw_launch_pressure(const kw_device *device, cudaStream_t stream) { KW_LAUNCH(pressure, *device); }
 kw_status kw_launch_start(const kw_device *device, cudaStream_t stream) { KW_LAUNCH(start, *device); }
 
-kw_status kw_launch_record(const kw_device *device, cudaStream_t stream)
-{
-    if (device->sensors == 0) return KW_OK;
-    record<<<blocks_for(device->sensors), THREADS, 0, stream>>>(*device);
-    return launched("record");
-}
-
 kw_status kw_launch_square(const kw_device *device, float2 *field, cudaStream_t stream)
 {
     square<<<blocks_of(device), THREADS, 0, stream>>>(*device, field);
@@ -540,5 +524,5 @@ kw_status kw_launch_look(const kw_device *device, unsigned long long *partial, u
 cudaError_t kw_kernels_usable(void)
 {
     cudaFuncAttributes attributes;
-    return cudaFuncGetAttributes(&attributes, record);
+    return cudaFuncGetAttributes(&attributes, square);
 }

@@ -9,7 +9,7 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-#include "kwsim/backend.h"
+#include "kwsim/recording.h"
 #include "kwsim/slots.h"
 
 /* What every kernel needs, passed by value. Pointers are to device memory. */
@@ -33,11 +33,34 @@ typedef struct kw_device {
     const float2 *gradient[3]; /* P of each active axis */
     const float *pml[3], *pml_staggered[3];
 
-    long long *step; /* number of the step that the device is in */
-    long long from_step, ring_steps, sensors;
-    const long long *sensor; /* offsets of floats in p */
-    float *ring;             /* [ring_steps][sensors] */
+    long long *step;          /* number of the step that the device is in */
+    const float *centring[3]; /* moves u_i to the grid point, [2 n], where a recording needs it */
 } kw_device;
+
+/* Weights of one point along lines, rows and columns, then the ones that read a component staggered along that slot. */
+typedef struct kw_device_stencil {
+    int taps[6], first[6];
+    float weight[6][16];
+} kw_device_stencil;
+
+/* A recording (recording.h): rows of a box of grid points, or listed ones, of which some are stencils. */
+typedef struct kw_device_recording {
+    bool box;
+    int lo[3], n[3]; /* by slot, of a box */
+    int active[3];   /* active axis of x, y, z; -1: flat */
+    long long rows, ring_steps, from, to, every;
+    unsigned needs, series, max, min, rms, fourier;
+    int frequencies, history, series_count;
+    bool intensity;
+    const long long *offset; /* [rows] of floats in a field; -1: a stencil */
+    long long stencil_rows;
+    const long long *stencil_row;   /* [stencil_rows] */
+    const long long *stencil_first; /* [stencil_rows + 1] its points */
+    const kw_device_stencil *stencil;
+    const float *phase; /* [samples][frequencies][2] */
+    float *slots;       /* [slots][rows] */
+    float *ring;        /* [ring_steps][series_count][rows] */
+} kw_device_recording;
 
 /* A source: points that share a place follow each other in the listed order. */
 typedef struct kw_device_source {
@@ -90,8 +113,11 @@ kw_status kw_launch_correction(const kw_device *device, float2 *spectrum, cudaSt
 /* State of step 0: u_i = dt/(2 rho0_i) work_i, rho_i = p/(d c0^2). */
 kw_status kw_launch_start(const kw_device *device, cudaStream_t stream);
 
-/* Puts p at the sensors into the ring, if the step is recorded. */
-kw_status kw_launch_record(const kw_device *device, cudaStream_t stream);
+/* Keeps what the recording wants of the step that was just taken, if it is in its window. */
+kw_status kw_launch_record(const kw_device *device, const kw_device_recording *recording, cudaStream_t stream);
+
+/* The accumulators before the first sample. */
+kw_status kw_launch_record_start(const kw_device_recording *recording, cudaStream_t stream);
 
 /* Squares a real field in place: c0 to c0^2. */
 kw_status kw_launch_square(const kw_device *device, float2 *field, cudaStream_t stream);

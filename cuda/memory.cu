@@ -18,12 +18,9 @@ namespace
 
 const size_t ALIGNMENT = 512;
 
-int64_t trace_count(const kw_problem *problem) { return problem->record.p ? kw_sensor_count(problem) : 0; }
-
 /* The arena's parts in bytes. */
 struct sizes {
-    double field, kappa, tables, ring, offsets, sources, small;
-    int64_t ring_steps;
+    double field, kappa, tables, recordings, sources, small;
 };
 
 double table_floats(const kw_slots *slots, int a)
@@ -36,14 +33,11 @@ double table_floats(const kw_slots *slots, int a)
 sizes find_sizes(const kw_problem *problem, const kw_slots *slots)
 {
     sizes s = {};
-    int64_t sensors = trace_count(problem);
     double rows = (double)slots->n[KW_ROWS], lines = (double)slots->n[KW_LINES], bins = (double)slots->bins;
     s.field = lines * rows * bins * sizeof(float2);
     s.kappa = floor(lines / 2 + 1) * floor(rows / 2 + 1) * bins * sizeof(float);
     for (int a = 0; a < slots->dims; a++) s.tables += table_floats(slots, a) * sizeof(float);
-    s.ring_steps = kw_ring_steps(sensors, KW_SINGLE);
-    s.ring = (double)sensors * (double)s.ring_steps * sizeof(float);
-    s.offsets = (double)sensors * sizeof(long long);
+    s.recordings = kw_recordings_bytes(problem);
     for (int64_t i = 0; i < problem->source_count; i++) {
         const kw_source *source = &problem->sources[i];
         s.sources +=
@@ -85,13 +79,6 @@ needs find_needs(const kw_problem *problem)
 
 /* ---- allocation ---- */
 
-/* For tests: the allocation of number fail_allocation is refused. */
-kw_status may_allocate(kw_sim *sim, const char *purpose)
-{
-    if (++sim->allocations != sim->fail_allocation) return KW_OK;
-    return kw_cuda_fail(cudaErrorMemoryAllocation, purpose);
-}
-
 /* The next piece of the arena. */
 template <typename T> void carve(kw_sim *sim, size_t *used, T **pointer, double count)
 {
@@ -118,7 +105,7 @@ void carve_source(kw_sim *sim, size_t *used, const kw_source *source, kw_device_
     if (source->mode == KW_ADDITIVE) carve(sim, used, &device->spread, (double)sim->device.elements);
 }
 
-void carve_all(kw_sim *sim, const sizes *s, float *tables[KW_TABLES], void **fft_work)
+void carve_all(kw_sim *sim, const sizes *s, float *tables[KW_TABLES], char **recordings, void **fft_work)
 {
     kw_device *d = &sim->device;
     size_t used = 0;
@@ -151,10 +138,8 @@ void carve_all(kw_sim *sim, const sizes *s, float *tables[KW_TABLES], void **fft
         d->pml_staggered[a] = tables[3 * a + 1];
         d->gradient[a] = reinterpret_cast<float2 *>(tables[3 * a + 2]);
     }
-    long long *offsets;
-    carve(sim, &used, &offsets, (double)d->sensors);
-    d->sensor = offsets;
-    carve(sim, &used, &d->ring, (double)d->sensors * (double)d->ring_steps);
+    *recordings = sim->arena + used;
+    used += (size_t)s->recordings;
     carve(sim, &used, &d->step, 1);
     carve(sim, &used, &sim->d_partial, 2 * KW_LOOK_BLOCKS);
     for (int i = 0; i < KW_CHUNKS; i++) carve(sim, &used, &sim->chunk[i].d_look, 2);
@@ -168,15 +153,14 @@ kw_status allocate(kw_sim *sim, const sizes *s, float *tables[KW_TABLES], void *
     kw_memory_plan plan;
     kw_cuda_plan(sim->problem, (double)sim->fft.work_bytes, &plan);
     sim->arena_bytes = (size_t)plan.total;
-    KW_TRY(may_allocate(sim, "the fields"));
+    KW_TRY(kw_may_allocate(sim, "the fields"));
     KW_CUDA(cudaMalloc(reinterpret_cast<void **>(&sim->arena), sim->arena_bytes), "the fields");
     KW_CUDA(cudaMemsetAsync(sim->arena, 0, sim->arena_bytes, sim->compute), "clearing the fields");
     sim->bytes = plan.total;
-    carve_all(sim, s, tables, fft_work);
-    KW_TRY(may_allocate(sim, "the traces"));
-    size_t ring = (size_t)s->ring + 64;
-    KW_CUDA(cudaMallocHost(reinterpret_cast<void **>(&sim->h_ring), ring), "the traces (pinned host memory)");
-    KW_TRY(may_allocate(sim, "looking at the field"));
+    char *recordings;
+    carve_all(sim, s, tables, &recordings, fft_work);
+    KW_TRY(kw_recordings_carve(sim, recordings));
+    KW_TRY(kw_may_allocate(sim, "looking at the field"));
     KW_CUDA(cudaMallocHost(reinterpret_cast<void **>(&sim->h_looks), 2 * KW_CHUNKS * sizeof *sim->h_looks),
             "looking at the field");
     for (int i = 0; i < KW_CHUNKS; i++) sim->chunk[i].h_look = sim->h_looks + 2 * i;
@@ -185,12 +169,12 @@ kw_status allocate(kw_sim *sim, const sizes *s, float *tables[KW_TABLES], void *
 
 kw_status make_streams(kw_sim *sim)
 {
-    KW_TRY(may_allocate(sim, "a stream"));
+    KW_TRY(kw_may_allocate(sim, "a stream"));
     KW_CUDA(cudaStreamCreateWithFlags(&sim->compute, cudaStreamNonBlocking), "a stream");
-    KW_TRY(may_allocate(sim, "a stream"));
+    KW_TRY(kw_may_allocate(sim, "a stream"));
     KW_CUDA(cudaStreamCreateWithFlags(&sim->copy, cudaStreamNonBlocking), "a stream");
     for (kw_chunk &chunk : sim->chunk) {
-        KW_TRY(may_allocate(sim, "an event"));
+        KW_TRY(kw_may_allocate(sim, "an event"));
         KW_CUDA(cudaEventCreate(&chunk.begin), "an event");
         KW_CUDA(cudaEventCreate(&chunk.computed), "an event");
         KW_CUDA(cudaEventCreateWithFlags(&chunk.done, cudaEventDisableTiming), "an event");
@@ -379,25 +363,9 @@ kw_status fill_medium(kw_sim *sim, const kw_field_source *source)
 
 /* ---- sources ---- */
 
-/* Offset of a float in a padded field. */
-long long padded_offset(const kw_sim *sim, const int64_t index[3])
-{
-    int64_t dense = kw_grid_offset(&sim->problem->grid, index);
-    return dense / sim->device.columns * 2 * sim->device.bins + dense % sim->device.columns;
-}
-
-/* Host memory to the device, done when it returns; on the stream of the kernels, which would not wait for another. */
-kw_status upload_bytes(kw_sim *sim, const void *device, const void *host, size_t bytes)
-{
-    KW_CUDA(cudaMemcpyAsync(const_cast<void *>(device), host, bytes, cudaMemcpyHostToDevice, sim->compute),
-            "uploading");
-    KW_CUDA(cudaStreamSynchronize(sim->compute), "uploading");
-    return KW_OK;
-}
-
 template <typename T> kw_status upload(kw_sim *sim, const T *device, const std::vector<T> &host)
 {
-    return upload_bytes(sim, device, host.data(), host.size() * sizeof(T));
+    return kw_upload(sim, device, host.data(), host.size() * sizeof(T));
 }
 
 /* Points that share a place follow each other in the listed order. */
@@ -410,10 +378,10 @@ kw_status fill_source(kw_sim *sim, const kw_field_source *fields, const kw_sourc
     KW_TRY(kw_source_scales(sim->problem, asked, fields, scales.data()));
     for (size_t i = 0; i < count; i++) row[i] = (long long)i;
     std::stable_sort(row.begin(), row.end(), [=](long long a, long long b) {
-        return padded_offset(sim, asked->index + 3 * a) < padded_offset(sim, asked->index + 3 * b);
+        return kw_padded_offset(sim, asked->index + 3 * a) < kw_padded_offset(sim, asked->index + 3 * b);
     });
     for (size_t j = 0; j < count; j++) {
-        long long offset = padded_offset(sim, asked->index + 3 * row[j]);
+        long long offset = kw_padded_offset(sim, asked->index + 3 * row[j]);
         scale[j] = (float)scales[(size_t)row[j]];
         if (!places.empty() && places.back() == offset) continue;
         places.push_back(offset);
@@ -446,26 +414,11 @@ kw_status fill_sources(kw_sim *sim, const kw_field_source *fields)
     return KW_OK;
 }
 
-kw_status fill_sensors(kw_sim *sim)
-{
-    const kw_device *d = &sim->device;
-    if (d->sensors == 0) return KW_OK;
-    long long *offset = static_cast<long long *>(malloc((size_t)d->sensors * sizeof *offset));
-    if (offset == nullptr) return no_host_memory();
-    for (int64_t i = 0; i < d->sensors; i++) {
-        kw_sensor_place place = kw_sensor_locate(sim->problem, i);
-        offset[i] = padded_offset(sim, place.index);
-    }
-    kw_status status = upload_bytes(sim, d->sensor, offset, (size_t)d->sensors * sizeof *offset);
-    free(offset);
-    return status;
-}
-
 /* The step as a graph: one launch instead of one per kernel. */
 kw_status capture_step(kw_sim *sim)
 {
     cudaGraph_t graph = nullptr;
-    KW_TRY(may_allocate(sim, "the step's graph"));
+    KW_TRY(kw_may_allocate(sim, "the step's graph"));
     KW_CUDA(cudaStreamBeginCapture(sim->compute, cudaStreamCaptureModeThreadLocal), "preparing the step");
     kw_status status = kw_enqueue_step(sim);
     cudaError_t error = cudaStreamEndCapture(sim->compute, &graph);
@@ -478,12 +431,33 @@ kw_status capture_step(kw_sim *sim)
 
 } // namespace
 
+/* For tests: the allocation of number fail_allocation is refused. */
+kw_status kw_may_allocate(kw_sim *sim, const char *purpose)
+{
+    if (++sim->allocations != sim->fail_allocation) return KW_OK;
+    return kw_cuda_fail(cudaErrorMemoryAllocation, purpose);
+}
+
+long long kw_padded_offset(const kw_sim *sim, const int64_t index[3])
+{
+    int64_t dense = kw_grid_offset(&sim->problem->grid, index);
+    return dense / sim->device.columns * 2 * sim->device.bins + dense % sim->device.columns;
+}
+
+/* On the stream of the kernels, which would not wait for another. */
+kw_status kw_upload(kw_sim *sim, const void *device, const void *host, size_t bytes)
+{
+    KW_CUDA(cudaMemcpyAsync(const_cast<void *>(device), host, bytes, cudaMemcpyHostToDevice, sim->compute),
+            "uploading");
+    KW_CUDA(cudaStreamSynchronize(sim->compute), "uploading");
+    return KW_OK;
+}
+
 void kw_cuda_plan(const kw_problem *problem, double fft_bytes, kw_memory_plan *plan)
 {
     kw_slots slots = kw_slots_make(&problem->grid);
     sizes s = find_sizes(problem, &slots);
     *plan = {};
-    plan->ring_steps = s.ring_steps;
     kw_memory_add(plan, "pressure, velocity, density", s.field * (1 + 2 * slots.dims));
     needs n = find_needs(problem);
     kw_memory_add(plan, "spectra", s.field * (1 + n.works));
@@ -491,7 +465,7 @@ void kw_cuda_plan(const kw_problem *problem, double fft_bytes, kw_memory_plan *p
     kw_memory_add(plan, "medium maps", s.field * n.maps);
     kw_memory_add(plan, "k-space tables", s.kappa * n.tables + s.tables);
     kw_memory_add(plan, "sources", s.sources);
-    kw_memory_add(plan, "traces", s.ring + s.offsets);
+    kw_memory_add(plan, "recording", s.recordings);
     kw_memory_add(plan, "alignment", s.small);
 }
 
@@ -501,16 +475,15 @@ kw_status kw_cuda_build(kw_sim *sim, const kw_field_source *source)
     float *tables[KW_TABLES];
     void *fft_work;
     sim->sources = static_cast<kw_device_source *>(calloc((size_t)problem->source_count + 1, sizeof *sim->sources));
-    if (sim->sources == nullptr) return no_host_memory();
+    sim->recordings =
+        static_cast<kw_gpu_recording *>(calloc((size_t)problem->recording_count + 1, sizeof *sim->recordings));
+    if (sim->sources == nullptr || sim->recordings == nullptr) return no_host_memory();
     sim->slots = kw_slots_make(&problem->grid);
     kw_device_shape(&sim->device, &sim->slots);
     sizes s = find_sizes(problem, &sim->slots);
-    sim->device.sensors = trace_count(problem);
-    sim->device.ring_steps = s.ring_steps;
-    sim->device.from_step = problem->record.from_step;
     KW_TRY(make_streams(sim));
     double start = kw_clock_seconds();
-    KW_TRY(may_allocate(sim, "planning the transforms"));
+    KW_TRY(kw_may_allocate(sim, "planning the transforms"));
     KW_TRY(kw_fft_make(&sim->fft, &sim->slots, sim->compute));
     sim->plan_seconds = kw_clock_seconds() - start;
     KW_TRY(allocate(sim, &s, tables, &fft_work));
@@ -518,9 +491,9 @@ kw_status kw_cuda_build(kw_sim *sim, const kw_field_source *source)
     KW_TRY(fill_tables(sim, tables));
     KW_TRY(fill_medium(sim, source));
     KW_TRY(fill_sources(sim, source));
-    KW_TRY(fill_sensors(sim));
+    KW_TRY(kw_recordings_fill(sim));
     long long first = problem->has_p0 ? 0 : -1; /* the step before the first that runs */
-    KW_TRY(upload_bytes(sim, sim->device.step, &first, sizeof first));
+    KW_TRY(kw_upload(sim, sim->device.step, &first, sizeof first));
     if (problem->has_p0) KW_TRY(fill_field(sim, source, KW_QUANTITY_P0, sim->device.p));
     KW_TRY(kw_enqueue_start(sim));
     KW_CUDA(cudaStreamSynchronize(sim->compute), "the initial state");

@@ -52,6 +52,13 @@ kw_status enqueue_pressure(kw_sim *sim)
 
 } // namespace
 
+kw_status kw_enqueue_record(kw_sim *sim)
+{
+    for (int r = 0; r < sim->problem->recording_count; r++)
+        KW_TRY(kw_launch_record(&sim->device, &sim->recordings[r].device, sim->compute));
+    return KW_OK;
+}
+
 kw_status kw_enqueue_step(kw_sim *sim)
 {
     const kw_device *device = &sim->device;
@@ -67,7 +74,7 @@ kw_status kw_enqueue_step(kw_sim *sim)
     KW_TRY(kw_launch_density(device, true, stream));
     KW_TRY(apply_sources(sim, true));
     if (device->split) KW_TRY(enqueue_pressure(sim));
-    KW_TRY(kw_launch_record(device, stream));
+    KW_TRY(kw_enqueue_record(sim));
     return kw_fft_run(&sim->fft, KW_FFT_FORWARD_ONE, device->p, device->spec);
 }
 

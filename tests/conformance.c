@@ -167,8 +167,8 @@ static kw_problem make_problem(const test_recipe *recipe)
     problem.inner = kw_grid_box(&problem.grid);
     problem.recordings = calloc(1, sizeof *problem.recordings);
     problem.recording_count = 1;
-    problem.recordings[0] =
-        (kw_recording){.set_count = 1, .series = 1u << KW_REC_P, .from = recipe->from_step, .to = LAST_STEP, .every = 1};
+    problem.recordings[0] = (kw_recording){
+        .set_count = 1, .series = 1u << KW_REC_P, .from = recipe->from_step, .to = LAST_STEP, .every = 1};
     problem.sets = calloc(1, sizeof *problem.sets);
     problem.set_count = 1;
     problem.sets[0] = (kw_sensor_set){

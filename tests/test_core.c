@@ -63,7 +63,11 @@ static void test_offsets_are_64_bit(void **state)
     assert_true(kw_grid_offset(&grid, last) == INT64_C(2196999999));
     kw_box box = {{0, 0, 0}, {1300, 1300, 1300}};
     assert_true(kw_box_points(&box) == INT64_C(2197000000));
-    kw_sensor_set set = {.name = (char *)"all", .kind = KW_SENSOR_BOX, .box = box, .count = INT64_C(2197000000), .rows = INT64_C(2197000000)};
+    kw_sensor_set set = {.name = (char *)"all",
+                         .kind = KW_SENSOR_BOX,
+                         .box = box,
+                         .count = INT64_C(2197000000),
+                         .rows = INT64_C(2197000000)};
     kw_problem problem = {.grid = grid, .sets = &set, .set_count = 1};
     kw_sensor_place place = kw_sensor_locate(&problem, INT64_C(2196999999));
     assert_true(place.index[0] == 1299 && place.index[1] == 1299 && place.index[2] == 1299);

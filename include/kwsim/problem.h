@@ -184,25 +184,25 @@ typedef enum kw_recording_kind {
 typedef struct kw_recording {
     char *name; /* its group in the output, "" for the root; owned */
     kw_recording_kind kind;
-    int64_t first_set, set_count;         /* KW_RECORD_SENSORS */
-    kw_box box;                           /* else: what is reported */
-    kw_box cover;                         /* else: what is recorded; larger than box for the heat */
-    unsigned series;                      /* each sample is kept */
-    unsigned max, min, rms;               /* over the window */
-    unsigned fourier;                     /* running Fourier sums at the frequencies */
-    bool intensity;                       /* mean of p u over the window; needs every = 1 */
-    double *frequency;                    /* Hz; owned */
-    int frequencies;                      /* at most KW_MOST_FREQUENCIES */
-    int64_t from, to, every;              /* steps from, from + every, ... <= to; to is resolved */
-    char *where;                          /* for messages; owned */
+    int64_t first_set, set_count; /* KW_RECORD_SENSORS */
+    kw_box box;                   /* else: what is reported */
+    kw_box cover;                 /* else: what is recorded; larger than box for the heat */
+    unsigned series;              /* each sample is kept */
+    unsigned max, min, rms;       /* over the window */
+    unsigned fourier;             /* running Fourier sums at the frequencies */
+    bool intensity;               /* mean of p u over the window; needs every = 1 */
+    double *frequency;            /* Hz; owned */
+    int frequencies;              /* at most KW_MOST_FREQUENCIES */
+    int64_t from, to, every;      /* steps from, from + every, ... <= to; to is resolved */
+    char *where;                  /* for messages; owned */
 } kw_recording;
 
 enum { KW_MOST_FREQUENCIES = 32 };
 
 typedef struct kw_problem {
-    kw_grid grid;  /* that is stepped: the user's, with the PML around it where the PML is outside */
-    kw_grid user;  /* of the scene: its maps, indices and whole-grid results */
-    kw_box inner;  /* the user's grid in `grid`; coordinates in m are the same in both */
+    kw_grid grid; /* that is stepped: the user's, with the PML around it where the PML is outside */
+    kw_grid user; /* of the scene: its maps, indices and whole-grid results */
+    kw_box inner; /* the user's grid in `grid`; coordinates in m are the same in both */
     kw_map map[KW_QUANTITY_COUNT];
     bool has_p0;
     kw_absorption absorption;
@@ -217,8 +217,8 @@ typedef struct kw_problem {
     int64_t set_count;
     kw_recording *recordings; /* owned */
     int recording_count;
-    unsigned final;  /* fields written after the last step, bits 1 << kw_recorded */
-    int compression; /* 0 to 9, of the output's datasets */
+    unsigned final;    /* fields written after the last step, bits 1 << kw_recorded */
+    int compression;   /* 0 to 9, of the output's datasets */
     bool cpu_wisdom;   /* keep FFTW's measured plans in the user's cache folder */
     char *output_file; /* owned */
     char *scene_file;  /* owned; as given */

@@ -49,8 +49,14 @@ void kw_recording_phases(const kw_problem *problem, const kw_recording *recordin
 
 /* ---- results ---- */
 
-typedef enum kw_result_kind { KW_RESULT_MAX, KW_RESULT_MIN, KW_RESULT_RMS, KW_RESULT_AMPLITUDE, KW_RESULT_PHASE,
-                              KW_RESULT_INTENSITY } kw_result_kind;
+typedef enum kw_result_kind {
+    KW_RESULT_MAX,
+    KW_RESULT_MIN,
+    KW_RESULT_RMS,
+    KW_RESULT_AMPLITUDE,
+    KW_RESULT_PHASE,
+    KW_RESULT_INTENSITY
+} kw_result_kind;
 
 typedef struct kw_result {
     char name[40];     /* of the dataset: "p_max", "ux_amplitude", "Ix" */

@@ -152,7 +152,9 @@ static void print_recordings(FILE *out, const kw_problem *problem)
         const kw_recording *recording = &problem->recordings[r];
         bool root = recording->name[0] == '\0', heat = recording->kind == KW_RECORD_HEAT;
         fprintf(out, "record     %s: %lld rows, %lld samples, steps %lld to %lld",
-                !root ? recording->name : recording->kind == KW_RECORD_SENSORS ? "sensors" : "whole grid",
+                !root                                  ? recording->name
+                : recording->kind == KW_RECORD_SENSORS ? "sensors"
+                                                       : "whole grid",
                 (long long)kw_recording_rows(problem, recording),
                 (long long)kw_recording_samples(recording, problem->time.steps), (long long)recording->from,
                 (long long)recording->to);

@@ -51,7 +51,10 @@ static kw_status write_finals(kw_reading *reading, kw_recorder *recorder)
     static const kw_field field[] = {KW_FIELD_P, KW_FIELD_UX, KW_FIELD_UY, KW_FIELD_UZ};
     for (int q = KW_REC_P; q <= KW_REC_UZ; q++) {
         if (!kw_bit(reading->problem->final, q)) continue;
-        kw_array array = {.group = "", .name = name[q], .units = kw_recorded_units((kw_recorded)q), .rank = 3,
+        kw_array array = {.group = "",
+                          .name = name[q],
+                          .units = kw_recorded_units((kw_recorded)q),
+                          .rank = 3,
                           .axes = {"x", "y", "z"}};
         box_dims(&reading->problem->inner, array.dim);
         reading->field = field[q];
@@ -120,7 +123,10 @@ static kw_status write_result(kw_reading *reading, kw_recorder *recorder)
 {
     const kw_recording *asked = reading->asked;
     const kw_result *result = &reading->result;
-    kw_array array = {.group = asked->name, .name = result->name, .units = result->units, .recording = asked,
+    kw_array array = {.group = asked->name,
+                      .name = result->name,
+                      .units = result->units,
+                      .recording = asked,
                       .samples = reading->samples};
     bool columns = result->kind == KW_RESULT_AMPLITUDE || result->kind == KW_RESULT_PHASE;
     if (asked->kind == KW_RECORD_SENSORS) {
@@ -209,8 +215,13 @@ static kw_status write_heat(kw_reading *reading, kw_recorder *recorder)
 {
     const kw_recording *asked = reading->asked;
     bool all = asked->name[0] == '\0';
-    kw_array array = {.group = asked->name, .name = all ? "heat_all" : "heat", .units = "W/m^3", .rank = 3,
-                      .axes = {"x", "y", "z"}, .recording = asked, .samples = reading->samples};
+    kw_array array = {.group = asked->name,
+                      .name = all ? "heat_all" : "heat",
+                      .units = "W/m^3",
+                      .rank = 3,
+                      .axes = {"x", "y", "z"},
+                      .recording = asked,
+                      .samples = reading->samples};
     box_dims(&asked->box, array.dim);
     reading->heat = calloc((size_t)kw_box_points(&asked->box), sizeof *reading->heat);
     if (reading->heat == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for the heat");

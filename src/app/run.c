@@ -61,7 +61,7 @@ typedef struct kw_running {
     double amplitude; /* largest |p| that the scene puts in */
     kw_watch last;    /* the last look at the field, and the one before */
     kw_watch before;
-    int64_t looked;  /* steps asked for when it was last looked at */
+    int64_t looked;   /* steps asked for when it was last looked at */
     int64_t *written; /* samples of each recording handed to the recorder */
 } kw_running;
 

@@ -89,8 +89,12 @@ static int add(kw_result *results, int *count, kw_result_kind kind, int what, in
     static const char *const suffix[] = {"_max", "_min", "_rms", "_amplitude", "_phase", ""};
     static const int slots[] = {1, 1, 2, 4, 4, 2};
     kw_result *result = &results[(*count)++];
-    *result = (kw_result){.units = kw_recorded_units((kw_recorded)what), .kind = kind, .what = (kw_recorded)what,
-                          .slot = slot, .columns = columns, .slots = slots[kind]};
+    *result = (kw_result){.units = kw_recorded_units((kw_recorded)what),
+                          .kind = kind,
+                          .what = (kw_recorded)what,
+                          .slot = slot,
+                          .columns = columns,
+                          .slots = slots[kind]};
     char base[20];
     snprintf(base, sizeof base, "%.2s", what == KW_REC_P ? "p" : kw_recorded_name((kw_recorded)what));
     if (kind == KW_RESULT_INTENSITY) {

@@ -118,11 +118,13 @@ static void list_recordings(kw_sim *sim, kw_parts *parts)
         int slots = kw_recording_slots(problem, asked);
         if (slots > 0) add(parts, &recording->slots, slots * rows * real, "recording");
         if (series == 0) continue;
-        add(parts, &recording->ring, series * rows * real * (double)kw_recording_ring(problem, asked, OWN), "recording");
+        add(parts, &recording->ring, series * rows * real * (double)kw_recording_ring(problem, asked, OWN),
+            "recording");
     }
     for (int a = 0; a < sim->layout.slots.dims; a++) {
         double n = (double)sim->layout.slots.n[sim->layout.slots.slot[a]];
-        if (kw_bit(needs, KW_REC_UX_CENTRED + sim->layout.slots.axis[a])) add(parts, &sim->shift[a], 2 * n * real, "recording");
+        if (kw_bit(needs, KW_REC_UX_CENTRED + sim->layout.slots.axis[a]))
+            add(parts, &sim->shift[a], 2 * n * real, "recording");
     }
 }
 
@@ -140,7 +142,8 @@ static kw_status list_parts(kw_sim *sim, kw_parts *parts)
     int64_t most = 40 + 6 * problem->source_count + 6 * problem->recording_count;
     *parts = (kw_parts){calloc((size_t)most, sizeof(kw_part)), 0};
     if (sim->sources == NULL) sim->sources = calloc((size_t)problem->source_count + 1, sizeof *sim->sources);
-    if (sim->recordings == NULL) sim->recordings = calloc((size_t)problem->recording_count + 1, sizeof *sim->recordings);
+    if (sim->recordings == NULL)
+        sim->recordings = calloc((size_t)problem->recording_count + 1, sizeof *sim->recordings);
     if (parts->part == NULL || sim->sources == NULL || sim->recordings == NULL)
         return kw_fail(KW_ERR_RESOURCE, "no memory");
     for (int64_t s = 0; s < problem->source_count; s++) sim->sources[s].source = &problem->sources[s];

@@ -52,7 +52,8 @@ static kw_cpu_stencil make_stencil(const kw_sim *sim, const kw_sensor_set *set, 
     kw_cpu_stencil stencil;
     double position[3];
     kw_sensor_position(sim->problem, set, point, position);
-    for (int slot = 0; slot < 3; slot++) stencil.slot[slot] = stencil.staggered[slot] = kw_stencil_make(KW_NEAREST, 1, 0);
+    for (int slot = 0; slot < 3; slot++)
+        stencil.slot[slot] = stencil.staggered[slot] = kw_stencil_make(KW_NEAREST, 1, 0);
     for (int a = 0; a < sim->layout.slots.dims; a++) {
         int axis = sim->layout.slots.axis[a], slot = sim->layout.slots.slot[a];
         double index = kw_grid_index(&sim->problem->grid, axis, position[axis]);

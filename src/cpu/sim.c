@@ -210,5 +210,5 @@ static void stats(const kw_sim *sim, kw_stats *out)
     snprintf(out->plan_id, sizeof out->plan_id, "%s", sim->plans.id);
 }
 
-const kw_cpu_implementation KW(implementation) = {
-    KW(estimate), create, advance, read_traces, read_accumulator, read_field, write_field, watch, stats, KW(release)};
+const kw_cpu_implementation KW(implementation) = {KW(estimate), create,      advance, read_traces, read_accumulator,
+                                                  read_field,   write_field, watch,   stats,       KW(release)};

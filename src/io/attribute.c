@@ -81,7 +81,8 @@ hid_t kw_open_group(hid_t file, const char *name)
     hid_t links = H5Pcreate(H5P_LINK_CREATE);
     H5Pset_create_intermediate_group(links, 1);
     htri_t there = H5Lexists(file, name, H5P_DEFAULT); /* an error while the folder above is not there: not there */
-    hid_t group = there > 0 ? H5Gopen2(file, name, H5P_DEFAULT) : H5Gcreate2(file, name, links, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t group =
+        there > 0 ? H5Gopen2(file, name, H5P_DEFAULT) : H5Gcreate2(file, name, links, H5P_DEFAULT, H5P_DEFAULT);
     H5Pclose(links);
     return group;
 }

@@ -342,7 +342,8 @@ static kw_layout_of series_layout(const kw_recorder *recorder, const kw_series *
 {
     int64_t bytes = (int64_t)kw_real_size(recorder->precision) * series->block_samples, size[3];
     int64_t rows = CHUNK_BYTES / bytes;
-    kw_layout_of layout = {.rank = 2, .dim = {series->rows, 0}, .grows = 2, .compression = recorder->problem->compression};
+    kw_layout_of layout = {
+        .rank = 2, .dim = {series->rows, 0}, .grows = 2, .compression = recorder->problem->compression};
     layout.chunk[0] = rows < 1 ? 1 : rows > series->rows ? series->rows : rows;
     layout.chunk[1] = series->block_samples;
     if (series->recording->kind == KW_RECORD_SENSORS) return layout;
@@ -442,7 +443,8 @@ static kw_status prepare(kw_recorder *recorder, const char *path, const kw_recor
         if (recording->series == 0) continue;
         series->block_samples = block_samples(problem, recording, recorder->precision);
         if (recording->kind != KW_RECORD_SENSORS) continue;
-        series->block = malloc((size_t)(series->rows * kw_bit_count(recording->series) * series->block_samples * real) + 1);
+        series->block =
+            malloc((size_t)(series->rows * kw_bit_count(recording->series) * series->block_samples * real) + 1);
         if (series->block == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for a block of traces");
     }
     KW_TRY(kw_recorder_check(path, recorder->force));
@@ -484,7 +486,8 @@ static kw_status write_block(kw_recorder *recorder, kw_series *series)
         result = H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, size, NULL);
         if (result >= 0) result = H5Sselect_hyperslab(memory, H5S_SELECT_SET, zero, NULL, size, NULL);
         if (result >= 0)
-            result = H5Dwrite(series->dataset[i], real_type(recorder), memory, space, H5P_DEFAULT, series->block + i * pitch);
+            result = H5Dwrite(series->dataset[i], real_type(recorder), memory, space, H5P_DEFAULT,
+                              series->block + i * pitch);
         H5Sclose(memory);
         H5Sclose(space);
     }
@@ -563,8 +566,8 @@ static herr_t put_array_attributes(hid_t dataset, const kw_array *array)
 }
 
 /* Slabs of dimension 1 within each index of dimension 0 for rank 4, else slabs of dimension 0. */
-static herr_t write_slabs(kw_recorder *recorder, hid_t dataset, const kw_array *array, kw_recorder_read read, void *self,
-                          kw_status *status)
+static herr_t write_slabs(kw_recorder *recorder, hid_t dataset, const kw_array *array, kw_recorder_read read,
+                          void *self, kw_status *status)
 {
     int cut = array->rank == 4 ? 1 : 0;
     int64_t row = (int64_t)kw_real_size(recorder->precision), first[4] = {0}, count[4];

@@ -93,9 +93,9 @@ static unsigned grid_bits(unsigned bits)
 {
     static const struct {
         int from, to;
-    } same[] = {{P_MAX_ALL, P_MAX},         {P_MIN_ALL, P_MIN}, {P_RMS_ALL, P_RMS}, {P_FOURIER_ALL, P_FOURIER},
-                {U_MAX_ALL, U_MAX},         {U_MIN_ALL, U_MIN}, {U_RMS_ALL, U_RMS}, {U_FOURIER_ALL, U_FOURIER},
-                {INTENSITY_ALL, INTENSITY}};
+    } same[] = {{P_MAX_ALL, P_MAX},         {P_MIN_ALL, P_MIN},         {P_RMS_ALL, P_RMS},
+                {P_FOURIER_ALL, P_FOURIER}, {U_MAX_ALL, U_MAX},         {U_MIN_ALL, U_MIN},
+                {U_RMS_ALL, U_RMS},         {U_FOURIER_ALL, U_FOURIER}, {INTENSITY_ALL, INTENSITY}};
     unsigned result = 0;
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++)
         if (kw_bit(bits, same[i].from)) result |= 1u << same[i].to;
