@@ -252,14 +252,28 @@ __global__ void __launch_bounds__(THREADS) correction(const kw_device d, float2 
 
 __device__ inline bool source_acts(const kw_device_source &s, long long n)
 {
-    return n < s.samples || s.after != KW_AFTER_STOP;
+    return n < s.act_steps || s.after != KW_AFTER_STOP;
 }
 
-__device__ inline float source_value(const kw_device_source &s, long long row, long long n)
+__device__ inline float sample_at(const float *signal, long long samples, long long k)
 {
-    const float *signal = s.signal + (s.signals > 1 ? row * s.samples : 0);
-    if (n < s.samples) return signal[n];
-    return s.after == KW_AFTER_HOLD ? signal[s.samples - 1] : 0.0f;
+    return k >= 0 && k < samples ? __ldg(&signal[k]) : 0.0f;
+}
+
+/* Entry j's signal at step n; delayed ones by a cubic through four samples, as kw_source_value() has it. */
+__device__ inline float source_value(const kw_device_source &s, long long j, long long n)
+{
+    const float *signal = s.signal + s.row[j] * s.samples;
+    if (s.lag == nullptr) {
+        if (n < s.samples) return signal[n];
+        return s.after == KW_AFTER_HOLD ? signal[s.samples - 1] : 0.0f;
+    }
+    long long k = n * s.oversampling - s.lag[j];
+    float f = s.lag_fraction[j];
+    return -f * (f - 1) * (f - 2) / 6 * sample_at(signal, s.samples, k - 1) +
+           (f + 1) * (f - 1) * (f - 2) / 2 * sample_at(signal, s.samples, k) -
+           (f + 1) * f * (f - 2) / 2 * sample_at(signal, s.samples, k + 1) +
+           (f + 1) * f * (f - 1) / 6 * sample_at(signal, s.samples, k + 2);
 }
 
 /* What a place gets: the sum of its points, or as Dirichlet its last. */
@@ -267,7 +281,7 @@ __device__ inline float place_value(const kw_device_source &s, long long i, long
 {
     float value = 0;
     for (long long j = s.start[i]; j < s.start[i + 1]; j++) {
-        float one = s.scale[j] * (of_one ? 1.0f : source_value(s, s.row[j], n));
+        float one = s.scale[j] * (of_one ? 1.0f : source_value(s, j, n));
         value = s.mode == KW_DIRICHLET ? one : value + one;
     }
     return value;
@@ -295,7 +309,7 @@ __global__ void __launch_bounds__(THREADS) source_spread(const kw_device d, cons
 {
     long long n = *d.step;
     if (!source_acts(s, n)) return;
-    float gain = s.signals == 1 ? source_value(s, 0, n) : 1.0f;
+    float gain = s.varies ? 1.0f : source_value(s, 0, n);
     if (gain == 0.0f) return;
     KW_FOR_LINES(x)
     {

@@ -66,11 +66,14 @@ typedef struct kw_device_recording {
 typedef struct kw_device_source {
     int field;       /* -1: all parts of the density; else active axis of the velocity */
     int mode, after; /* kw_source_mode, kw_source_after */
-    long long places, signals, samples;
+    bool varies;     /* the entries' values are not all one signal */
+    long long places, samples, oversampling, act_steps;
     const long long *offset; /* [places] of floats in a field */
-    const long long *start;  /* [places + 1] into row and scale */
+    const long long *start;  /* [places + 1] into the entries: row, scale, lag */
     const long long *row;    /* of the signal */
     const float *scale;
+    const long long *lag;       /* delay in samples, rounded up; NULL without delays */
+    const float *lag_fraction;  /* what rounding added */
     const float *signal; /* [signals][samples] */
     float2 *spread;      /* additive: what a signal of 1 adds everywhere, or what this step adds */
 } kw_device_source;

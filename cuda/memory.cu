@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <algorithm>
 #include <new>
 #include <vector>
 
@@ -42,7 +41,8 @@ sizes find_sizes(const kw_problem *problem, const kw_slots *slots)
         const kw_source *source = &problem->sources[i];
         s.sources +=
             28.0 * (double)source->count + 8 + sizeof(float) * (double)source->signals * (double)source->samples;
-        s.sources += 8.0 * ALIGNMENT + (source->mode == KW_ADDITIVE ? s.field : 0);
+        if (source->delay != nullptr) s.sources += 12.0 * (double)source->count;
+        s.sources += 10.0 * ALIGNMENT + (source->mode == KW_ADDITIVE ? s.field : 0);
     }
     s.small = (2.0 * KW_LOOK_BLOCKS + 2.0 * KW_CHUNKS + 1) * 8 + 40.0 * ALIGNMENT;
     return s;
@@ -101,6 +101,8 @@ void carve_source(kw_sim *sim, size_t *used, const kw_source *source, kw_device_
     carve_if(sim, used, &device->start, true, count + 1);
     carve_if(sim, used, &device->row, true, count);
     carve_if(sim, used, &device->scale, true, count);
+    carve_if(sim, used, &device->lag, source->delay != nullptr, count);
+    carve_if(sim, used, &device->lag_fraction, source->delay != nullptr, count);
     carve_if(sim, used, &device->signal, true, (double)source->signals * (double)source->samples);
     if (source->mode == KW_ADDITIVE) carve(sim, used, &device->spread, (double)sim->device.elements);
 }
@@ -346,7 +348,8 @@ void set_physics(kw_sim *sim)
     d->attenuates = n.attenuates;
     d->disperses = n.disperses;
     d->split = n.attenuates || n.disperses;
-    for (int64_t i = 0; i < problem->source_count; i++) d->split |= problem->sources[i].quantity == KW_SOURCE_P;
+    for (int64_t i = 0; i < problem->source_count; i++)
+        d->split |= problem->sources[i].quantity == KW_SOURCE_P || problem->sources[i].quantity == KW_SOURCE_VOLUME;
 }
 
 kw_status fill_medium(kw_sim *sim, const kw_field_source *source)
@@ -368,29 +371,35 @@ template <typename T> kw_status upload(kw_sim *sim, const T *device, const std::
     return kw_upload(sim, device, host.data(), host.size() * sizeof(T));
 }
 
-/* Points that share a place follow each other in the listed order. */
+/* Entries that share a place follow each other in the listed order. */
 kw_status fill_source(kw_sim *sim, const kw_field_source *fields, const kw_source *asked, kw_device_source *source)
 {
     size_t count = (size_t)asked->count;
     std::vector<double> scales(count);
-    std::vector<long long> places, start, row(count);
-    std::vector<float> scale(count), signal(asked->signal, asked->signal + asked->signals * asked->samples);
+    std::vector<int64_t> order(count);
+    std::vector<long long> places, start, row(count), lag;
+    std::vector<float> scale(count), fraction, signal(asked->signal, asked->signal + asked->signals * asked->samples);
     KW_TRY(kw_source_scales(sim->problem, asked, fields, scales.data()));
-    for (size_t i = 0; i < count; i++) row[i] = (long long)i;
-    std::stable_sort(row.begin(), row.end(), [=](long long a, long long b) {
-        return kw_padded_offset(sim, asked->index + 3 * a) < kw_padded_offset(sim, asked->index + 3 * b);
-    });
+    KW_TRY(kw_source_order(&sim->problem->grid, asked, order.data()));
     for (size_t j = 0; j < count; j++) {
-        long long offset = kw_padded_offset(sim, asked->index + 3 * row[j]);
-        scale[j] = (float)scales[(size_t)row[j]];
+        int64_t i = order[j];
+        long long offset = kw_padded_offset(sim, asked->index + 3 * i);
+        row[j] = (long long)kw_source_row(asked, i);
+        scale[j] = (float)scales[(size_t)i];
+        if (asked->lag != nullptr) {
+            lag.push_back((long long)ceil(asked->lag[i]));
+            fraction.push_back((float)(ceil(asked->lag[i]) - asked->lag[i]));
+        }
         if (!places.empty() && places.back() == offset) continue;
         places.push_back(offset);
         start.push_back((long long)j);
     }
     start.push_back((long long)count);
     source->places = (long long)places.size();
-    source->signals = asked->signals;
+    source->varies = kw_source_varies(asked);
     source->samples = asked->samples;
+    source->oversampling = asked->oversampling;
+    source->act_steps = asked->act_steps;
     source->mode = asked->mode;
     source->after = asked->after;
     source->field = -1;
@@ -400,6 +409,8 @@ kw_status fill_source(kw_sim *sim, const kw_field_source *fields, const kw_sourc
     KW_TRY(upload(sim, source->start, start));
     KW_TRY(upload(sim, source->row, row));
     KW_TRY(upload(sim, source->scale, scale));
+    if (asked->lag != nullptr) KW_TRY(upload(sim, source->lag, lag));
+    if (asked->lag != nullptr) KW_TRY(upload(sim, source->lag_fraction, fraction));
     return upload(sim, source->signal, signal);
 }
 

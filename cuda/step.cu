@@ -20,7 +20,7 @@ kw_status prepare_sources(kw_sim *sim, bool at_start)
 {
     for (int64_t s = 0; s < sim->problem->source_count; s++) {
         const kw_device_source *source = &sim->sources[s];
-        bool once = source->signals == 1;
+        bool once = !source->varies;
         if (source->mode == KW_ADDITIVE && once == at_start) KW_TRY(spread(sim, source, at_start));
     }
     return KW_OK;

@@ -78,7 +78,13 @@ typedef struct kw_absorption {
     bool dispersion;  /* the dispersive term is on */
 } kw_absorption;
 
-typedef enum kw_source_quantity { KW_SOURCE_P, KW_SOURCE_UX, KW_SOURCE_UY, KW_SOURCE_UZ } kw_source_quantity;
+typedef enum kw_source_quantity {
+    KW_SOURCE_P,
+    KW_SOURCE_UX,
+    KW_SOURCE_UY,
+    KW_SOURCE_UZ,
+    KW_SOURCE_VOLUME /* volume velocity in m^3/s, into the pressure; in 2-D and 1-D per m and m^2 of the flat axes */
+} kw_source_quantity;
 
 typedef enum kw_source_mode {
     KW_ADDITIVE,               /* added, spread by the k-space correction kappa_src */
@@ -119,19 +125,30 @@ typedef struct kw_signal {
 /* s at time t in s; 0 for KW_SIGNAL_SAMPLES. */
 double kw_signal_value(const kw_signal *signal, double t);
 
-/* A time-varying source at grid points. A point listed twice adds twice; as Dirichlet the last counts. */
+/* A time-varying source at grid points, a list of entries: entry i puts weight[i] times its signal, delayed by delay[i],
+ * into its point. A point listed twice adds twice; as Dirichlet the last counts. Surfaces off the grid become entries of
+ * the points around them (stencil.h). */
 typedef struct kw_source {
     kw_source_quantity quantity;
     kw_source_mode mode;
     kw_source_after after;
     int64_t count;
     int64_t *index;   /* [count][3] grid points; owned */
+    double *weight;   /* [count]; NULL: 1; owned */
+    double *delay;    /* [count] s, >= 0; NULL: 0; owned */
+    int64_t *row;     /* [count] of the signal, where there are several; NULL: the entry's number; owned */
     kw_signal recipe; /* of the signal; kw_problem_resolve() makes the samples from it */
-    int64_t signals;  /* 1: the same for all points; else count */
+    int64_t signals;  /* 1: the same for all entries */
     int64_t samples;
-    double *signal; /* [signals][samples], Pa or m/s, sample n at step n; owned */
-    char *where;    /* for messages; owned */
+    double *signal; /* [signals][samples], Pa, m/s or m^3/s, sample n at step n/oversampling; owned */
+    /* resolved: */
+    int oversampling;  /* samples a step: KW_DELAY_OVERSAMPLING where there are delays, else 1 */
+    double *lag;       /* [count] delay in samples; NULL without delays; owned */
+    int64_t act_steps; /* steps in which the signal acts, the longest delay included */
+    char *where;       /* for messages; owned */
 } kw_source;
+
+enum { KW_DELAY_OVERSAMPLING = 8 };
 
 typedef enum kw_sensor_kind { KW_SENSOR_POINTS, KW_SENSOR_BOX } kw_sensor_kind;
 

@@ -179,9 +179,10 @@ static void warn_of_sources(const kw_problem *problem)
 {
     for (int64_t s = 0; s < problem->source_count; s++) {
         const kw_source *source = &problem->sources[s];
-        if (source->samples > problem->time.steps)
+        int64_t samples = source->samples / source->oversampling;
+        if (samples > problem->time.steps)
             kw_log(KW_LOG_WARNING, "%s: the signal has %lld samples and the run %lld steps: the rest is not used",
-                   source->where, (long long)source->samples, (long long)problem->time.steps);
+                   source->where, (long long)samples, (long long)problem->time.steps);
         double per_wavelength = 2.0 * kw_max_frequency(problem) / kw_signal_highest(&source->recipe);
         if (source->recipe.kind != KW_SIGNAL_SAMPLES && per_wavelength < 2.0)
             kw_log(KW_LOG_WARNING,

@@ -63,6 +63,10 @@ void kw_problem_free(kw_problem *problem)
     free(problem->recordings);
     for (int64_t i = 0; i < problem->source_count; i++) {
         free(problem->sources[i].index);
+        free(problem->sources[i].weight);
+        free(problem->sources[i].delay);
+        free(problem->sources[i].row);
+        free(problem->sources[i].lag);
         free(problem->sources[i].signal);
         free(problem->sources[i].where);
     }
@@ -166,26 +170,76 @@ double kw_source_bytes(const kw_problem *problem)
         bool recipe = source->recipe.kind != KW_SIGNAL_SAMPLES;
         int64_t steps = problem->time.steps > 0 ? problem->time.steps : problem->time.asked_steps;
         double samples = recipe ? (double)steps : (double)source->signals * (double)source->samples;
-        bytes += 8.0 * samples + 32.0 * (double)source->count; /* points, and their factors while they are made */
+        double most = source->delay != NULL ? KW_DELAY_OVERSAMPLING : 1.0;
+        double entry = 32.0 + (source->weight != NULL ? 8.0 : 0.0) + (source->delay != NULL ? 16.0 : 0.0);
+        bytes += 8.0 * samples * most + entry * (double)source->count; /* points, and their factors while they are made */
     }
     return bytes;
 }
 
-/* Samples of the sources whose signal is a recipe: one for each step. */
-static kw_status make_signals(kw_problem *problem)
+/* Samples of a signal that is a recipe. */
+static kw_status make_signal(const kw_problem *problem, kw_source *source)
+{
+    int64_t over = source->oversampling;
+    free(source->signal);
+    source->signals = 1;
+    source->samples = problem->time.steps * over;
+    source->signal = malloc((size_t)source->samples * sizeof *source->signal);
+    if (source->signal == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for the sources' signals");
+    for (int64_t n = 0; n < source->samples; n++)
+        source->signal[n] = kw_signal_value(&source->recipe, (double)n * problem->time.dt / (double)over);
+    return KW_OK;
+}
+
+/* Given samples at `over` times their rate, by the band-limited stencil; they are 0 before and after. */
+static kw_status oversample(kw_source *source)
+{
+    const int64_t margin = 2 * KW_STENCIL_TAPS, over = source->oversampling, n = source->samples, more = n * over;
+    double *fine = malloc((size_t)(source->signals * more) * sizeof *fine);
+    if (fine == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for the sources' signals");
+    for (int64_t j = 0; j < more; j++) {
+        kw_stencil stencil =
+            kw_stencil_make(KW_BANDLIMITED, n + 2 * margin, (double)margin + (double)j / (double)over);
+        for (int64_t row = 0; row < source->signals; row++) {
+            double sum = 0.0;
+            for (int t = 0; t < stencil.taps; t++) {
+                int64_t k = stencil.first + t - margin;
+                if (k >= 0 && k < n) sum += stencil.weight[t] * source->signal[row * n + k];
+            }
+            fine[row * more + j] = sum;
+        }
+    }
+    free(source->signal);
+    source->signal = fine;
+    source->samples = more;
+    return KW_OK;
+}
+
+static kw_status resolve_source(const kw_problem *problem, kw_source *source)
+{
+    double longest = 0.0;
+    source->oversampling = source->delay != NULL ? KW_DELAY_OVERSAMPLING : 1;
+    if (source->recipe.kind != KW_SIGNAL_SAMPLES)
+        KW_TRY(make_signal(problem, source));
+    else if (source->delay != NULL)
+        KW_TRY(oversample(source));
+    source->act_steps = source->samples / source->oversampling;
+    if (source->delay == NULL) return KW_OK;
+    free(source->lag);
+    source->lag = malloc((size_t)source->count * sizeof *source->lag + 1);
+    if (source->lag == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for the sources");
+    for (int64_t i = 0; i < source->count; i++) {
+        source->lag[i] = source->delay[i] / problem->time.dt * source->oversampling;
+        longest = fmax(longest, source->delay[i] / problem->time.dt);
+    }
+    source->act_steps += (int64_t)fmin(ceil(longest), 0x1p52) + 1;
+    return KW_OK;
+}
+
+static kw_status resolve_sources(kw_problem *problem)
 {
     if (problem->source_count > 0) KW_TRY(kw_machine_need(kw_source_bytes(problem), "the sources' signals"));
-    for (int64_t s = 0; s < problem->source_count; s++) {
-        kw_source *source = &problem->sources[s];
-        if (source->recipe.kind == KW_SIGNAL_SAMPLES) continue;
-        free(source->signal);
-        source->signals = 1;
-        source->samples = problem->time.steps;
-        source->signal = malloc((size_t)source->samples * sizeof *source->signal);
-        if (source->signal == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for the sources' signals");
-        for (int64_t n = 0; n < source->samples; n++)
-            source->signal[n] = kw_signal_value(&source->recipe, (double)n * problem->time.dt);
-    }
+    for (int64_t s = 0; s < problem->source_count; s++) KW_TRY(resolve_source(problem, &problem->sources[s]));
     return KW_OK;
 }
 
@@ -234,7 +288,7 @@ kw_status kw_problem_resolve(kw_problem *problem)
                        problem->scene_file, steps, time->dt);
     time->steps = (int64_t)steps;
     for (int i = 0; i < problem->recording_count; i++) KW_TRY(resolve_recording(problem, &problem->recordings[i]));
-    return make_signals(problem);
+    return resolve_sources(problem);
 }
 
 double kw_stable_dt(const kw_problem *problem)

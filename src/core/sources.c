@@ -3,36 +3,59 @@
 #include <math.h>
 #include <stdlib.h>
 
-static double factor(const kw_problem *problem, const kw_source *source, double c0)
+static double factor(const kw_problem *problem, const kw_source *source, double medium)
 {
     const kw_grid *grid = &problem->grid;
-    double dims = kw_grid_dims(grid), dt = problem->time.dt;
+    double dims = kw_grid_dims(grid), dt = problem->time.dt, cell = 1.0;
     int first = kw_axis_active(grid, 0) ? 0 : kw_axis_active(grid, 1) ? 1 : 2;
+    for (int i = 0; i < 3; i++)
+        if (kw_axis_active(grid, i)) cell *= grid->h[i];
+    if (source->quantity == KW_SOURCE_VOLUME) return dt * medium / (dims * cell);
     if (source->quantity == KW_SOURCE_P)
-        return source->mode == KW_DIRICHLET ? 1.0 / (dims * c0 * c0) : 2.0 * dt / (dims * c0 * grid->h[first]);
-    return source->mode == KW_DIRICHLET ? 1.0 : 2.0 * c0 * dt / grid->h[source->quantity - KW_SOURCE_UX];
+        return source->mode == KW_DIRICHLET ? 1.0 / (dims * medium * medium) : 2.0 * dt / (dims * medium * grid->h[first]);
+    return source->mode == KW_DIRICHLET ? 1.0 : 2.0 * medium * dt / grid->h[source->quantity - KW_SOURCE_UX];
 }
 
-/* Sorts the numbers of the points by their plane (counting sort); start has a place for each plane and one more. */
-static void sort_by_plane(const kw_source *source, int64_t planes, int64_t *start, int64_t *order)
+/* ---- order ---- */
+
+typedef struct placed {
+    int64_t offset, number;
+} placed;
+
+static int by_place(const void *a, const void *b)
 {
-    for (int64_t i = 0; i < source->count; i++) start[source->index[3 * i] + 1]++;
-    for (int64_t x = 0; x < planes; x++) start[x + 1] += start[x];
-    for (int64_t i = 0; i < source->count; i++) order[start[source->index[3 * i]]++] = i;
-    for (int64_t x = planes; x > 0; x--) start[x] = start[x - 1];
-    start[0] = 0;
+    const placed *x = a, *y = b;
+    if (x->offset != y->offset) return x->offset < y->offset ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
 }
+
+kw_status kw_source_order(const kw_grid *grid, const kw_source *source, int64_t *order)
+{
+    placed *all = malloc((size_t)source->count * sizeof *all + 1);
+    if (all == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for the sources");
+    bool sorted = true;
+    for (int64_t i = 0; i < source->count; i++) {
+        all[i] = (placed){kw_grid_offset(grid, source->index + 3 * i), i};
+        sorted &= i == 0 || all[i - 1].offset <= all[i].offset;
+    }
+    if (!sorted) qsort(all, (size_t)source->count, sizeof *all, by_place);
+    for (int64_t i = 0; i < source->count; i++) order[i] = all[i].number;
+    free(all);
+    return KW_OK;
+}
+
+/* ---- scales ---- */
 
 static kw_status scale_planes(const kw_problem *problem, const kw_source *source, const kw_field_source *fields,
-                              const int64_t *start, const int64_t *order, double *plane, double *scale)
+                              const int64_t *order, double *plane, double *scale)
 {
-    for (int64_t x = 0; x < problem->grid.n[0]; x++) {
-        if (start[x] == start[x + 1]) continue;
-        KW_TRY(fields->read(fields->self, KW_QUANTITY_C0, x, 1, KW_DOUBLE, plane));
-        for (int64_t j = start[x]; j < start[x + 1]; j++) {
-            const int64_t *index = source->index + 3 * order[j];
-            scale[order[j]] = factor(problem, source, plane[index[1] * problem->grid.n[2] + index[2]]);
-        }
+    kw_quantity quantity = source->quantity == KW_SOURCE_VOLUME ? KW_QUANTITY_RHO0 : KW_QUANTITY_C0;
+    int64_t held = -1;
+    for (int64_t j = 0; j < source->count; j++) {
+        const int64_t *index = source->index + 3 * order[j];
+        if (index[0] != held) KW_TRY(fields->read(fields->self, quantity, index[0], 1, KW_DOUBLE, plane));
+        held = index[0];
+        scale[order[j]] = factor(problem, source, plane[index[1] * problem->grid.n[2] + index[2]]);
     }
     return KW_OK;
 }
@@ -40,38 +63,49 @@ static kw_status scale_planes(const kw_problem *problem, const kw_source *source
 kw_status kw_source_scales(const kw_problem *problem, const kw_source *source, const kw_field_source *fields,
                            double *scale)
 {
-    const kw_map *c0 = &problem->map[KW_QUANTITY_C0];
-    if (kw_map_is_constant(c0)) {
-        for (int64_t i = 0; i < source->count; i++) scale[i] = factor(problem, source, c0->min);
-        return KW_OK;
-    }
-    int64_t planes = problem->grid.n[0], points = problem->grid.n[1] * problem->grid.n[2];
-    int64_t *start = calloc((size_t)(planes + 1), sizeof *start),
-            *order = malloc((size_t)source->count * sizeof *order);
-    double *plane = malloc((size_t)points * sizeof *plane);
+    const kw_map *map = &problem->map[source->quantity == KW_SOURCE_VOLUME ? KW_QUANTITY_RHO0 : KW_QUANTITY_C0];
     kw_status status = KW_OK;
-    if (start == NULL || order == NULL || plane == NULL) {
-        status = kw_fail(KW_ERR_RESOURCE, "no memory for the sources");
+    if (kw_map_is_constant(map)) {
+        for (int64_t i = 0; i < source->count; i++) scale[i] = factor(problem, source, map->min);
     } else {
-        sort_by_plane(source, planes, start, order);
-        status = scale_planes(problem, source, fields, start, order, plane, scale);
+        int64_t *order = malloc((size_t)source->count * sizeof *order + 1);
+        double *plane = malloc((size_t)(problem->grid.n[1] * problem->grid.n[2]) * sizeof *plane);
+        if (order == NULL || plane == NULL) status = kw_fail(KW_ERR_RESOURCE, "no memory for the sources");
+        if (status == KW_OK) status = kw_source_order(&problem->grid, source, order);
+        if (status == KW_OK) status = scale_planes(problem, source, fields, order, plane, scale);
+        free(order);
+        free(plane);
     }
-    free(start);
-    free(order);
-    free(plane);
+    for (int64_t i = 0; i < source->count && source->weight != NULL && status == KW_OK; i++)
+        scale[i] *= source->weight[i];
     return status;
 }
 
-double kw_source_value(const kw_source *source, int64_t row, int64_t n)
+/* ---- values ---- */
+
+static double sample_at(const double *signal, int64_t samples, int64_t k)
 {
-    const double *signal = source->signal + (source->signals > 1 ? row * source->samples : 0);
-    if (n < source->samples) return signal[n];
-    return source->after == KW_AFTER_HOLD ? signal[source->samples - 1] : 0.0;
+    return k >= 0 && k < samples ? signal[k] : 0.0;
+}
+
+double kw_source_value(const kw_source *source, int64_t i, int64_t n)
+{
+    const double *signal = source->signal + kw_source_row(source, i) * source->samples;
+    if (source->lag == NULL) {
+        if (n < source->samples) return signal[n];
+        return source->after == KW_AFTER_HOLD ? signal[source->samples - 1] : 0.0;
+    }
+    double x = (double)(n * source->oversampling) - source->lag[i], below = floor(x), f = x - below;
+    int64_t k = (int64_t)below;
+    return -f * (f - 1.0) * (f - 2.0) / 6.0 * sample_at(signal, source->samples, k - 1) +
+           (f + 1.0) * (f - 1.0) * (f - 2.0) / 2.0 * sample_at(signal, source->samples, k) -
+           (f + 1.0) * f * (f - 2.0) / 2.0 * sample_at(signal, source->samples, k + 1) +
+           (f + 1.0) * f * (f - 1.0) / 6.0 * sample_at(signal, source->samples, k + 2);
 }
 
 bool kw_source_acts(const kw_source *source, int64_t n)
 {
-    return n < source->samples || source->after != KW_AFTER_STOP;
+    return n < source->act_steps || source->after != KW_AFTER_STOP;
 }
 
 double kw_problem_amplitude(const kw_problem *problem)
@@ -81,8 +115,14 @@ double kw_problem_amplitude(const kw_problem *problem)
     double impedance = map[KW_QUANTITY_C0].max * map[KW_QUANTITY_RHO0].max;
     for (int64_t s = 0; s < problem->source_count; s++) {
         const kw_source *source = &problem->sources[s];
+        double unit = source->quantity == KW_SOURCE_P ? 1.0 : impedance, heaviest = source->weight == NULL ? 1.0 : 0.0;
+        for (int64_t i = 0; i < source->count && source->weight != NULL; i++)
+            heaviest = fmax(heaviest, fabs(source->weight[i]));
+        if (source->quantity == KW_SOURCE_VOLUME) /* what dt of it makes in a cell, as a pressure */
+            unit = factor(problem, source, map[KW_QUANTITY_RHO0].max) * map[KW_QUANTITY_C0].max * map[KW_QUANTITY_C0].max;
+        unit *= fmax(1.0, heaviest);
         for (int64_t i = 0; i < source->signals * source->samples; i++)
-            largest = fmax(largest, fabs(source->signal[i]) * (source->quantity == KW_SOURCE_P ? 1.0 : impedance));
+            largest = fmax(largest, fabs(source->signal[i]) * unit);
     }
     return largest;
 }

@@ -87,7 +87,7 @@ static void list_sources(kw_sim *sim, kw_parts *parts)
         kw_cpu_source *source = &sim->sources[s];
         double count = (double)source->source->count;
         add(parts, &source->offset, 8 * count, "sources");
-        add(parts, &source->row, 8 * count, "sources");
+        add(parts, &source->entry, 8 * count, "sources");
         add(parts, &source->scale, real * count, "sources");
         add(parts, &source->plane_start, 8 * (lines + 1), "sources");
         if (source->source->mode != KW_ADDITIVE) continue;

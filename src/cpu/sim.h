@@ -18,12 +18,12 @@ typedef struct kw_scratch {
     kw_real *total;      /* nonlinear: S before the step; absorption: S, and terms of the pressure */
 } kw_scratch;
 
-/* A source as the planes read it: points sorted by plane, in the listed order within each. */
+/* A source as the planes read it: entries sorted by place. */
 typedef struct kw_cpu_source {
     const kw_source *source;
     int axis;             /* active axis of a velocity source; -1: pressure */
     int64_t *offset;      /* [count] into a padded field */
-    int64_t *row;         /* [count] of the signal */
+    int64_t *entry;       /* [count] number in the problem's source */
     kw_real *scale;       /* [count] */
     int64_t *plane_start; /* [lines + 1] */
     kw_real *field; /* additive: what a signal of 1 adds everywhere; with a signal per point: what this step adds */

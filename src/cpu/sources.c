@@ -17,35 +17,34 @@ static int find_axis(const kw_sim *sim, const kw_source *source)
     return -1;
 }
 
-/* Sorts the points by plane, keeping their order within each (counting sort). */
-static void sort_points(kw_sim *sim, kw_cpu_source *source, const double *scale)
+/* Takes the entries in the order of their places. */
+static void take_entries(kw_sim *sim, kw_cpu_source *source, const int64_t *order, const double *scale)
 {
     const kw_source *asked = source->source;
-    int64_t lines = sim->layout.slots.n[KW_LINES], *start = source->plane_start;
-    for (int64_t i = 0; i < asked->count; i++) {
-        int64_t dense = kw_grid_offset(&sim->problem->grid, asked->index + 3 * i);
-        start[kw_layout_offset(&sim->layout, dense) / sim->layout.real_pitch + 1]++;
+    int64_t *start = source->plane_start;
+    for (int64_t at = 0; at < asked->count; at++) {
+        int64_t dense = kw_grid_offset(&sim->problem->grid, asked->index + 3 * order[at]);
+        source->offset[at] = kw_layout_offset(&sim->layout, dense);
+        source->entry[at] = order[at];
+        source->scale[at] = (kw_real)scale[order[at]];
+        start[source->offset[at] / sim->layout.real_pitch + 1]++;
     }
-    for (int64_t x = 0; x < lines; x++) start[x + 1] += start[x];
-    for (int64_t i = 0; i < asked->count; i++) {
-        int64_t offset = kw_layout_offset(&sim->layout, kw_grid_offset(&sim->problem->grid, asked->index + 3 * i));
-        int64_t at = start[offset / sim->layout.real_pitch]++;
-        source->offset[at] = offset;
-        source->row[at] = i;
-        source->scale[at] = (kw_real)scale[i];
-    }
-    for (int64_t x = lines; x > 0; x--) start[x] = start[x - 1];
-    start[0] = 0;
+    for (int64_t x = 0; x < sim->layout.slots.n[KW_LINES]; x++) start[x + 1] += start[x];
 }
 
 kw_status KW(sources_fill)(kw_sim *sim, const kw_field_source *fields)
 {
     for (int64_t s = 0; s < sim->problem->source_count; s++) {
         kw_cpu_source *source = &sim->sources[s];
-        double *scale = malloc((size_t)source->source->count * sizeof *scale);
-        if (scale == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for the sources");
-        kw_status status = kw_source_scales(sim->problem, source->source, fields, scale);
-        if (status == KW_OK) sort_points(sim, source, scale);
+        size_t count = (size_t)source->source->count;
+        double *scale = malloc(count * sizeof *scale + 1);
+        int64_t *order = malloc(count * sizeof *order + 1);
+        kw_status status =
+            scale != NULL && order != NULL ? KW_OK : kw_fail(KW_ERR_RESOURCE, "no memory for the sources");
+        if (status == KW_OK) status = kw_source_scales(sim->problem, source->source, fields, scale);
+        if (status == KW_OK) status = kw_source_order(&sim->problem->grid, source->source, order);
+        if (status == KW_OK) take_entries(sim, source, order, scale);
+        free(order);
         free(scale);
         KW_TRY(status);
         source->axis = find_axis(sim, source->source);
@@ -62,7 +61,7 @@ static void spread(kw_sim *sim, const kw_cpu_source *source, int64_t n)
         kw_real *plane = source->field + x * layout->real_pitch;
         memset(plane, 0, (size_t)layout->real_pitch * sizeof *plane);
         for (int64_t i = source->plane_start[x]; i < source->plane_start[x + 1]; i++) {
-            kw_real value = n < 0 ? 1 : (kw_real)kw_source_value(source->source, source->row[i], n);
+            kw_real value = n < 0 ? 1 : (kw_real)kw_source_value(source->source, source->entry[i], n);
             source->field[source->offset[i]] += source->scale[i] * value;
         }
         KW(plane_forward)(&sim->plans, plane, sim->spare + x * layout->spec_pitch);
@@ -78,7 +77,7 @@ void KW(sources_start)(kw_sim *sim)
 #pragma omp parallel num_threads(sim->threads)
     for (int64_t s = 0; s < sim->problem->source_count; s++) {
         const kw_cpu_source *source = &sim->sources[s];
-        if (source->field != NULL && source->source->signals == 1) spread(sim, source, -1);
+        if (source->field != NULL && !kw_source_varies(source->source)) spread(sim, source, -1);
     }
 }
 
@@ -86,7 +85,7 @@ void KW(sources_prepare)(kw_sim *sim)
 {
     for (int64_t s = 0; s < sim->problem->source_count; s++) {
         const kw_cpu_source *source = &sim->sources[s];
-        bool each = source->field != NULL && source->source->signals > 1;
+        bool each = source->field != NULL && kw_source_varies(source->source);
         if (each && kw_source_acts(source->source, sim->steps)) spread(sim, source, sim->steps);
     }
 }
@@ -103,12 +102,12 @@ static void apply(kw_sim *sim, const kw_cpu_source *source, kw_real *field, int6
     const kw_source *asked = source->source;
     if (!kw_source_acts(asked, n)) return;
     if (asked->mode == KW_ADDITIVE) {
-        kw_real gain = asked->signals == 1 ? (kw_real)kw_source_value(asked, 0, n) : 1;
+        kw_real gain = !kw_source_varies(asked) ? (kw_real)kw_source_value(asked, 0, n) : 1;
         if (gain != 0) add_field(field + first, source->field + first, gain, kw_plane_points(sim));
         return;
     }
     for (int64_t i = source->plane_start[x]; i < source->plane_start[x + 1]; i++) {
-        kw_real value = source->scale[i] * (kw_real)kw_source_value(asked, source->row[i], n);
+        kw_real value = source->scale[i] * (kw_real)kw_source_value(asked, source->entry[i], n);
         if (asked->mode == KW_DIRICHLET)
             field[source->offset[i]] = value;
         else

@@ -104,6 +104,11 @@ bool kw_node_is_text(const kw_node *node, const char *key)
     return setting != NULL && config_setting_type(setting) == CONFIG_TYPE_STRING;
 }
 
+const char *kw_node_word(const kw_node *node, const char *key)
+{
+    return kw_node_is_text(node, key) ? config_setting_get_string(member(node, key)) : "";
+}
+
 /* Edits from one word to the other (Levenshtein). */
 static int distance(const char *a, const char *b, size_t b_length)
 {

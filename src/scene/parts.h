@@ -3,6 +3,7 @@
 #define KW_SCENE_PARTS_H
 
 #include "kwsim/problem.h"
+#include "kwsim/surface.h"
 #include "tree.h"
 
 /* shapes.c: one shape of a list, its keys `shape`, place and lengths; `more` are the other keys allowed there. */
@@ -13,6 +14,19 @@ kw_status kw_scene_length(const kw_node *node, const char *key, const kw_grid *g
 
 /* A position in m from `key`, or from `key`_index as grid indices; *value stays if neither is there. */
 kw_status kw_scene_position(const kw_node *node, const char *key, const kw_grid *grid, double value[3]);
+
+/* A unit vector; flat axes have no part in it, but in a shape's `direction`. */
+kw_status kw_scene_direction(const kw_node *node, const char *key, const kw_grid *grid, double value[3]);
+
+/* surfaces.c: a transducer's surface, its keys `shape`, place, direction and lengths; `more` are the other keys. */
+kw_status kw_scene_surface(const kw_node *node, const kw_grid *grid, const char *more, kw_surface *surface);
+
+/* transducers.c: entries of a source from its `shape` or its `elements`: of a velocity along `axis` (-1: of pressure),
+ * times the surface's normal if `outward`. */
+kw_status kw_scene_transducer(const kw_node *node, const kw_problem *problem, int axis, bool outward, kw_source *source);
+
+/* Delays and weights of listed points: keys delays, apodization, delay_law. */
+kw_status kw_scene_delays(const kw_node *node, const kw_problem *problem, kw_source *source);
 
 /* files.c: path of a file named in the scene: relative to the scene, absolute from then on, also in the tree;
  * owned by the caller. */

@@ -182,6 +182,26 @@ static kw_status read_name(const kw_node *node, const kw_problem *problem, kw_se
     return set->name != NULL ? KW_OK : kw_fail(KW_ERR_RESOURCE, "no memory for the scene");
 }
 
+#define KW_SET_KEYS "name interpolation average quantities from_step to_step every frequencies"
+
+/* `count` points spread over a surface. */
+static kw_status read_surface(const kw_node *node, const kw_problem *problem, kw_sensor_set *set)
+{
+    static const char *const places[] = {"points", "points_index", "box", "box_index", "plane", "plane_index"};
+    kw_surface surface;
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) KW_TRY(kw_node_exclude(node, places[i], "shape"));
+    KW_TRY(kw_scene_surface(node, &problem->user, KW_SET_KEYS " count", &surface));
+    set->kind = KW_SENSOR_POINTS;
+    set->count = 1;
+    if (surface.kind != KW_SURFACE_POINT) KW_TRY(kw_node_require(node, "count", "the number of points"));
+    KW_TRY(kw_node_integer(node, "count", (kw_rule){1.0, 1e9, false, "points"}, false, &set->count));
+    KW_TRY(kw_machine_need(3.0 * sizeof(double) * (double)set->count, "the sensor points"));
+    set->position = malloc((size_t)set->count * 3 * sizeof *set->position);
+    if (set->position == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for the sensor points");
+    kw_surface_points(&surface, set->count, set->position);
+    return check_points(node, NULL, &problem->user, set);
+}
+
 /* Fills the set; what it owns is freed by the caller on failure. */
 static kw_status read_place(const kw_node *node, const kw_problem *problem, kw_sensor_set *set)
 {
@@ -190,7 +210,7 @@ static kw_status read_place(const kw_node *node, const kw_problem *problem, kw_s
     KW_TRY(kw_node_bool(node, "average", true, &set->average));
     set->interpolation = (kw_interpolation)interpolation;
     KW_TRY(read_name(node, problem, set));
-    KW_TRY(kw_scene_place(node, problem, set));
+    KW_TRY(kw_node_has(node, "shape") ? read_surface(node, problem, set) : kw_scene_place(node, problem, set));
     set->rows = set->average ? 1 : set->count;
     return KW_OK;
 }
@@ -198,8 +218,8 @@ static kw_status read_place(const kw_node *node, const kw_problem *problem, kw_s
 static kw_status read_set(const kw_node *node, kw_problem *problem)
 {
     kw_sensor_set set = {0};
-    KW_TRY(kw_node_check_keys(node, "name points points_index box box_index plane plane_index interpolation average "
-                                    "quantities from_step to_step every frequencies"));
+    if (!kw_node_has(node, "shape"))
+        KW_TRY(kw_node_check_keys(node, KW_SET_KEYS " points points_index box box_index plane plane_index shape"));
     kw_status status = read_place(node, problem, &set);
     if (status != KW_OK) {
         free(set.name);

@@ -8,7 +8,7 @@
 
 static kw_status no_memory(void) { return kw_fail(KW_ERR_RESOURCE, "no memory for the sources"); }
 
-/* Where a source acts: the same places as for sensors, expanded to grid points in their order. */
+/* Listed points: the same places as for sensors, expanded to grid points in their order. */
 static kw_status read_points(const kw_node *node, const kw_problem *problem, kw_source *source)
 {
     kw_sensor_set set = {0};
@@ -26,17 +26,27 @@ static kw_status read_points(const kw_node *node, const kw_problem *problem, kw_
     return status;
 }
 
+/* Rows that a dataset of signals may have beside one: of the elements, or of the listed points. */
+static int64_t signal_rows(const kw_source *source)
+{
+    int64_t rows = 0;
+    if (source->row == NULL) return source->count;
+    for (int64_t i = 0; i < source->count; i++) rows = source->row[i] + 1 > rows ? source->row[i] + 1 : rows;
+    return rows;
+}
+
 static kw_status read_rows(const kw_dataset *dataset, kw_source *source)
 {
     char shape[120];
     kw_dataset_shape(dataset, shape, sizeof shape);
+    int64_t wanted = signal_rows(source);
     bool one = dataset->rank == 1, rows = dataset->rank == 2;
     source->signals = rows ? dataset->dim[0] : 1;
     source->samples = one ? dataset->dim[0] : rows ? dataset->dim[1] : 0;
-    if ((!one && !rows) || source->samples < 1 || (source->signals != 1 && source->signals != source->count))
+    if ((!one && !rows) || source->samples < 1 || (source->signals != 1 && source->signals != wanted))
         return kw_fail(KW_ERR_SCENE,
-                       "\"%s\" must be samples, or points x samples with one row for each of the %lld points, got %s",
-                       dataset->name, (long long)source->count, shape);
+                       "\"%s\" must be samples, or rows x samples with one row for each of the %lld %s, got %s", dataset->name,
+                       (long long)wanted, source->row != NULL ? "elements" : "points", shape);
     KW_TRY(kw_machine_need(8.0 * (double)source->signals * (double)source->samples, "the sources' signals"));
     source->signal = malloc((size_t)(source->signals * source->samples) * sizeof *source->signal);
     if (source->signal == NULL) return no_memory();
@@ -116,26 +126,55 @@ static kw_status read_signal(const kw_node *node, const char *unit, kw_source *s
     return kw_node_numbers(node, "signal", (kw_rule){-1e30, 1e30, false, unit}, &source->samples, &source->signal);
 }
 
-static kw_status read_source(const kw_node *node, const kw_problem *problem, kw_source *source)
+/* Entries of the quantity along one axis, or of the pressure. */
+static kw_status read_entries(const kw_node *node, const kw_problem *problem, bool outward, kw_source *source)
+{
+    bool velocity = source->quantity >= KW_SOURCE_UX && source->quantity <= KW_SOURCE_UZ;
+    int axis = velocity ? (int)source->quantity - KW_SOURCE_UX : -1;
+    if (kw_node_has(node, "shape") || kw_node_has(node, "elements")) {
+        if (kw_node_has(node, "shape")) KW_TRY(kw_node_exclude(node, "elements", "shape"));
+        return kw_scene_transducer(node, problem, axis, outward, source);
+    }
+    KW_TRY(kw_node_check_keys(node, "quantity mode after signal apodization delays delay_law "
+                                    "points points_index box box_index plane plane_index shape elements"));
+    KW_TRY(read_points(node, problem, source));
+    return kw_scene_delays(node, problem, source);
+}
+
+enum { U_NORMAL = 4, VOLUME = 5 }; /* after the four of kw_source_quantity */
+
+/* One kw_source; of a normal velocity, one for each axis. */
+static kw_status read_source(const kw_node *node, kw_problem *problem)
 {
     int quantity = 0, mode = 0, after = 0;
-    KW_TRY(kw_node_check_keys(node, "quantity mode after signal points points_index box box_index plane plane_index"));
-    KW_TRY(kw_node_require(node, "quantity", "one of: p ux uy uz"));
-    KW_TRY(kw_node_choice(node, "quantity", "p ux uy uz", false, &quantity));
+    KW_TRY(kw_node_require(node, "quantity", "one of: p ux uy uz u_normal volume_velocity"));
+    KW_TRY(kw_node_choice(node, "quantity", "p ux uy uz u_normal volume_velocity", false, &quantity));
     KW_TRY(kw_node_choice(node, "mode", "additive additive-no-correction dirichlet", true, &mode));
     KW_TRY(kw_node_choice(node, "after", "stop hold zero", mode == KW_DIRICHLET, &after));
-    source->quantity = (kw_source_quantity)quantity;
-    source->mode = (kw_source_mode)mode;
-    source->after = (kw_source_after)after;
-    source->where = kw_node_where(node, NULL);
-    if (quantity != KW_SOURCE_P && !kw_axis_active(&problem->grid, quantity - KW_SOURCE_UX))
+    if (quantity >= KW_SOURCE_UX && quantity <= KW_SOURCE_UZ && !kw_axis_active(&problem->grid, quantity - KW_SOURCE_UX))
         return kw_node_fail(node, "quantity", "must not point along the %c axis, which has one point",
                             'x' + quantity - KW_SOURCE_UX);
     if (mode != KW_DIRICHLET && kw_node_has(node, "after"))
         return kw_node_fail(node, "after",
                             "is for mode = \"dirichlet\"; an additive source adds nothing after its signal");
-    KW_TRY(read_points(node, problem, source));
-    return read_signal(node, quantity == KW_SOURCE_P ? "Pa" : "m/s", source);
+    if (mode == KW_DIRICHLET && quantity >= U_NORMAL)
+        return kw_node_fail(node, "mode", "must be additive for this quantity, got \"dirichlet\"");
+    if (quantity == U_NORMAL && !kw_node_has(node, "shape") && !kw_node_has(node, "elements"))
+        return kw_node_fail(node, "quantity", "\"u_normal\" needs a surface: shape or elements");
+    const char *unit = quantity == KW_SOURCE_P ? "Pa" : quantity == VOLUME ? "m^3/s" : "m/s";
+    for (int axis = 0; axis < (quantity == U_NORMAL ? 3 : 1); axis++) {
+        if (quantity == U_NORMAL && !kw_axis_active(&problem->grid, axis)) continue;
+        kw_source *source = &problem->sources[problem->source_count++];
+        source->quantity = quantity == U_NORMAL ? (kw_source_quantity)(KW_SOURCE_UX + axis)
+                           : quantity == VOLUME ? KW_SOURCE_VOLUME
+                                                : (kw_source_quantity)quantity;
+        source->mode = (kw_source_mode)mode;
+        source->after = (kw_source_after)after;
+        source->where = kw_node_where(node, NULL);
+        KW_TRY(read_entries(node, problem, quantity == U_NORMAL, source));
+        KW_TRY(read_signal(node, unit, source));
+    }
+    return KW_OK;
 }
 
 kw_status kw_scene_sources(const kw_node *root, kw_problem *problem)
@@ -143,12 +182,11 @@ kw_status kw_scene_sources(const kw_node *root, kw_problem *problem)
     int count;
     kw_node node;
     KW_TRY(kw_node_list(root, "sources", &count));
-    problem->sources = calloc((size_t)count + 1, sizeof *problem->sources);
+    problem->sources = calloc(3 * (size_t)count + 1, sizeof *problem->sources);
     if (problem->sources == NULL) return no_memory();
     for (int i = 0; i < count; i++) {
         KW_TRY(kw_node_element(root, "sources", i, &node));
-        problem->source_count = i + 1;
-        KW_TRY(read_source(&node, problem, &problem->sources[i]));
+        KW_TRY(read_source(&node, problem));
     }
     return KW_OK;
 }

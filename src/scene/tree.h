@@ -104,6 +104,9 @@ kw_status kw_node_numbers(const kw_node *node, const char *key, kw_rule rule, in
 
 /* Text; borrowed from the tree. */
 kw_status kw_node_text(const kw_node *node, const char *key, const char **value);
+
+/* The text of a key, "" if it is absent or not text. */
+const char *kw_node_word(const kw_node *node, const char *key);
 kw_status kw_node_set_text(const kw_node *node, const char *key, const char *value);
 
 /* One word of the space-separated `allowed`; *value is its number. */
