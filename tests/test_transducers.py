@@ -136,3 +136,189 @@ def test_focused_bowl(shop, backend, double, normal):
         got = out["p_amplitude"][:, 0]
     wanted = oneil_axis(z, curvature, aperture, k)
     assert np.abs(got - wanted).max() < 0.02 * wanted.max()
+
+
+# ---- delays, weights, elements ----
+
+def flat(**more):
+    """A small 2-D run."""
+    scene = periodic([64, 60, 1], H, pml={"size": 10}, time={"cfl": 0.3, "steps": 160}, record={"quantities": ["p"]},
+                     sensors=[{"name": "s", "points_index": [[40, 30, 0], [30, 44, 0], [50, 22, 0]]}])
+    scene.update(more)
+    return scene
+
+
+BURST = {"type": "tone_burst", "amplitude": 1.0, "frequency": 1.2e6, "cycles": 3.0}
+POINTS = [[20, 25, 0], [20, 30, 0], [20, 35, 0], [20, 40, 0]]
+
+
+def sampled(delay, steps=160, dt=0.3 * H / C, cycles=3.0, frequency=1.2e6):
+    t = np.arange(steps) * dt - delay
+    x = t * frequency / cycles
+    return np.where((x >= 0) & (x <= 1), np.exp(-18 * (x - 0.5)**2) * np.sin(2 * np.pi * frequency * t), 0)
+
+
+@pytest.mark.parametrize("mode", ["additive", "additive-no-correction"])
+@pytest.mark.parametrize("quantity", ["p", "uy"])
+@pytest.mark.parametrize("backend, double", BACKENDS)
+def test_delays_and_weights_of_listed_points(shop, backend, double, quantity, mode):
+    """The same run with the delayed and weighted signals written out; 0 is a delay like others."""
+    need(backend)
+    dt = 0.3 * H / C
+    delays, weights = [0.0, 3.37 * dt, 11 * dt, 20.5 * dt], [0.5, 1.0, -0.7, 0.25]
+    signal, = shop.maps(signal=np.array([w * sampled(d) for d, w in zip(delays, weights)]))
+    source = {"quantity": quantity, "mode": mode, "points_index": POINTS}
+    wanted = shop.run(flat(sources=[{**source, "signal": signal}]), double=True).p
+    for given in (BURST, {"file": "maps.h5", "dataset": "/one"}):
+        if given is not BURST:
+            shop.maps(one=sampled(0.0))
+        scene = flat(sources=[{**source, "signal": given, "delays": delays, "apodization": weights}])
+        # samples are interpolated, of which the window's ends are not band-limited
+        assert relative_error(shop.run(scene, double=double, backend=backend).p, wanted) < (1e-5 if given is BURST else 1e-3)
+
+
+def test_delay_law_focuses(shop):
+    """All points' waves meet at the focus at the same time; a steered line's at the same time along its direction."""
+    focus = np.array([2.0, 5.0, 0.0]) * H
+    points = [[15, int(y), 0] for y in range(16, 46, 3)]
+    position = (np.array(points) - [32, 30, 0]) * H
+    r = np.linalg.norm(position - focus, axis=1)
+    for law, delays in (({"focus": focus.tolist(), "sound_speed": C}, (r.max() - r) / C),
+                        ({"direction": unit(1, 0.4, 0), "sound_speed": C}, None)):
+        if delays is None:
+            along = position @ np.array(unit(1, 0.4, 0))
+            delays = (along - along.min()) / C
+        source = {"quantity": "p", "points_index": points, "signal": BURST}
+        a = shop.run(flat(sources=[{**source, "delay_law": law}])).p
+        b = shop.run(flat(sources=[{**source, "delays": delays.tolist()}])).p
+        assert relative_error(a, b) < 1e-12
+
+
+@pytest.mark.parametrize("backend, double", BACKENDS)
+def test_elements(shop, backend, double):
+    """An array is the sum of its elements, each with its delay, its weight and, from a dataset, its signal."""
+    need(backend)
+    dt = 0.3 * H / C
+    shapes = [{"shape": "line", "from": [-12 * H, y * H, 0.0], "to": [-12 * H, (y + 3.1) * H, 0.0]} for y in (-9.3, -4.1, 1.7, 6.2)]
+    parts = [{"delay": 0.0, "apodization": 0.5}, {"delay": 2.3 * dt}, {"delay": 5 * dt, "apodization": -1.0}, {"delay": 9.9 * dt}]
+    array = {"quantity": "p", "elements": [{**s, **p} for s, p in zip(shapes, parts)], "signal": BURST}
+    got = shop.run(flat(sources=[array]), double=double, backend=backend).p
+    wanted = sum(shop.run(flat(sources=[{"quantity": "p", **s, "signal": {**BURST, "delay": p["delay"], "amplitude": p.get("apodization", 1.0)}}])).p
+                 for s, p in zip(shapes, parts))
+    assert relative_error(got, wanted) < 2e-5
+    rows = np.array([0.3 * k * sampled(k * 4 * dt) for k in range(1, 5)])
+    signal, = shop.maps(rows=rows)
+    got = shop.run(flat(sources=[{"quantity": "p", "elements": shapes, "signal": signal}]), double=double, backend=backend).p
+    wanted = sum(shop.run(flat(sources=[{"quantity": "p", **s, "signal": shop.maps(**{"row%d" % k: rows[k]})[0]}])).p
+                 for k, s in enumerate(shapes))
+    assert relative_error(got, wanted) < (1e-12 if double else 5e-6)
+
+
+def test_one_active_element_is_itself(shop):
+    shape = {"shape": "line", "from": [-12 * H, 1e-4, 0.0], "to": [-12 * H, 6e-4, 0.0]}
+    other = {"shape": "line", "from": [-12 * H, -8e-4, 0.0], "to": [-12 * H, -3e-4, 0.0], "apodization": 0.0}
+    a = shop.run(flat(sources=[{"quantity": "p", "elements": [shape, other], "signal": BURST}])).p
+    b = shop.run(flat(sources=[{"quantity": "p", **shape, "signal": BURST}])).p
+    assert np.isfinite(a).all() and relative_error(a, b) < 1e-12
+
+
+def test_snapped_surface_is_its_nearest_points(shop):
+    """On request only, and then as the same points listed; so Dirichlet surfaces are possible."""
+    shape = {"shape": "line", "from": [-12.3 * H, -7.2 * H, 0.0], "to": [-12.3 * H, 6.8 * H, 0.0]}
+    points = [[20, y, 0] for y in range(23, 38)]
+    for mode in ("additive", "dirichlet"):
+        a = shop.run(flat(sources=[{"quantity": "p", "mode": mode, **shape, "snap": True, "signal": BURST}])).p
+        b = shop.run(flat(sources=[{"quantity": "p", "mode": mode, "points_index": points, "signal": BURST}])).p
+        assert relative_error(a, b) < 1e-12
+
+
+def test_doubled_amplitude_doubles_everything(shop):
+    shape = {"quantity": "p", "shape": "line", "from": [-12.3 * H, -7.2 * H, 0.0], "to": [-10 * H, 6.8 * H, 0.0]}
+    a = shop.run(flat(sources=[{**shape, "signal": BURST}]), double=False).p
+    b = shop.run(flat(sources=[{**shape, "signal": {**BURST, "amplitude": 2.0}}]), double=False).p
+    assert np.array_equal(b, 2 * a)
+
+
+def test_reciprocity_off_the_grid(shop):
+    """Source and sensor change places, in an inhomogeneous medium: a volume velocity's p is the same."""
+    a, b = [[-7.3 * H, 4.2 * H, 0.0], [9.6 * H, -6.45 * H, 0.0]]
+    medium = {"sound_speed": C, "density": RHO, "regions": [
+        {"shape": "ball", "center": [2 * H, 0.0, 0.0], "radius": 6 * H, "sound_speed": 1900.0, "density": 1400.0}]}
+    got = [shop.run(flat(medium=medium, sensors=[{"name": "s", "points": [y], "interpolation": "bandlimited"}], sources=[
+        {"quantity": "volume_velocity", "mode": "additive", "shape": "point", "center": x, "signal": BURST}])).p for x, y in ((a, b), (b, a))]
+    assert relative_error(got[0], got[1]) < 1e-3
+
+
+# ---- sensors on surfaces ----
+
+@pytest.mark.parametrize("shape, count, check", [
+    ({"shape": "line", "from": [-1e-3, 0.0, 5e-4], "to": [1e-3, 0.0, 5e-4]}, 11, lambda x: np.allclose(x, np.stack([np.linspace(-1e-3, 1e-3, 11), 0 * np.arange(11), 0 * np.arange(11) + 5e-4], 1))),
+    ({"shape": "disc", "radius": 1e-3, "normal": [0, 1, 0]}, 400, lambda x: np.allclose(x[:, 1], 0) and (np.linalg.norm(x, axis=1) < 1e-3).all() and np.linalg.norm(x.mean(0)) < 2e-5),
+    ({"shape": "ring", "radius": 1e-3, "inner_radius": 6e-4, "normal": [0, 0, 1]}, 300, lambda x: np.linalg.norm(x, axis=1).min() >= 6e-4),
+    ({"shape": "sphere", "radius": 1e-3}, 500, lambda x: np.allclose(np.linalg.norm(x, axis=1), 1e-3) and np.linalg.norm(x.mean(0)) < 1e-5),
+    ({"shape": "arc", "center": [-1e-3, 0.0, 0.0], "radius": 1e-3, "aperture": 2e-3, "normal": [1, 0, 0]}, 9, lambda x: np.allclose(np.linalg.norm(x, axis=1), 1e-3)),
+    ({"shape": "bowl", "center": [0.0, 0.0, -1e-3], "radius": 1e-3, "aperture": 1.6e-3, "focus": [0.0, 0.0, 0.0]}, 200, lambda x: np.allclose(np.linalg.norm(x, axis=1), 1e-3) and (np.hypot(x[:, 0], x[:, 1]) < 0.8e-3).all() and (x[:, 2] < 0).all()),
+    ({"shape": "rectangle", "length": 1e-3, "width": 5e-4, "normal": [0, 0, 1], "side": [1, 0, 0]}, 200, lambda x: np.abs(x[:, 0]).max() < 5e-4 and np.abs(x[:, 1]).max() < 2.5e-4 and np.abs(x.mean(0)).max() < 1e-5)])
+def test_points_on_surfaces(shop, shape, count, check):
+    scene = periodic([26, 26, 26], H, pml={"size": 0}, p0=1.0, time={"cfl": 0.3, "steps": 1}, record={"quantities": ["p"]},
+                     sensors=[{"name": "s", **shape, "count": count, "interpolation": "linear"}])
+    shop.run(scene)
+    with h5py.File(shop.folder / "out.h5") as out:
+        x = out["sensors/position"][:]
+        assert x.shape == (count, 3) and check(x)
+        assert np.allclose(out["p"][:], 1)
+
+
+def test_element_as_one_averaged_trace(shop):
+    """A disc heard as one is the mean of its points; a plane wave along it averages out."""
+    scene = flat(sensors=[{"name": "a", "shape": "line", "from": [5 * H, -8 * H, 0.0], "to": [5 * H, 8 * H, 0.0], "count": 40, "interpolation": "linear"},
+                          {"name": "b", "shape": "line", "from": [5 * H, -8 * H, 0.0], "to": [5 * H, 8 * H, 0.0], "count": 40, "interpolation": "linear", "average": True}],
+                 sources=[{"quantity": "p", "points_index": POINTS, "signal": BURST}])
+    p = shop.run(scene).p
+    assert p.shape[0] == 41 and relative_error(p[40], p[:40].mean(0)) < 1e-12
+
+
+# ---- what is wrong ----
+
+LINE = {"quantity": "p", "shape": "line", "from": [0.0, 0.0, 0.0], "to": [5e-4, 0.0, 0.0], "signal": BURST}
+
+
+def without(source, *keys, **more):
+    return {**{k: v for k, v in source.items() if k not in keys}, **more}
+
+
+@pytest.mark.parametrize("source, words", [
+    (without(LINE, "to"), ["sources[0].to", "missing"]),
+    (without(LINE, to=[0.0, 0.0, 0.0]), ["sources[0].to", "differ"]),
+    (without(LINE, to=[5e-3, 0.0, 0.0]), ["sources[0]", "leaves the grid along x"]),
+    (without(LINE, radius=1e-3), ["sources[0].radius", "unknown key"]),
+    (without(LINE, mode="dirichlet"), ["sources[0].mode", "snap"]),
+    (without(LINE, quantity="u_normal"), ["sources[0].normal", "missing"]),
+    (without(LINE, quantity="volume_velocity"), ["sources[0].shape", "point"]),
+    (without(LINE, shape="cube"), ["sources[0].shape", "bowl"]),
+    (without(LINE, "from", "to", shape="disc", radius=1e-3, normal=[1, 0, 0]), ["sources[0].shape", "3-D"]),
+    (without(LINE, "from", "to", shape="arc", radius=1e-3, aperture=3e-3, normal=[1, 0, 0]), ["sources[0].aperture", "twice"]),
+    (without(LINE, "from", "to", shape="arc", radius=1e-3, aperture=1e-3), ["sources[0].normal", "missing"]),
+    (without(LINE, "from", "to", shape="arc", radius=1e-3, aperture=1e-3, normal=[1, 0, 0], focus=[1e-3, 0.0, 0.0]), ["focus", "contradicts"]),
+    (without(LINE, "from", "to", "shape", elements=[]), ["sources[0].elements", "at least one"]),
+    (without(LINE, elements=[]), ["sources[0].elements", "contradicts"]),
+    (without(LINE, "from", "to", "shape", elements=[{"shape": "point", "delay": -1e-6}]), ["elements[0].delay", ">= 0"]),
+    (without(LINE, delay_law={"focus": [1e-3, 0.0, 0.0]}), ["delay_law.sound_speed", "missing"]),
+    (without(LINE, delay_law={"focus": [1e-3, 0.0, 0.0], "direction": [1, 0, 0], "sound_speed": 1500.0}), ["delay_law.direction", "contradicts"]),
+    ({"quantity": "p", "points_index": POINTS, "signal": BURST, "delays": [0.0, 1e-7]}, ["sources[0].delays", "4 points", "2"]),
+    ({"quantity": "p", "points_index": POINTS, "signal": BURST, "apodization": [1.0]}, ["sources[0].apodization", "4 points"]),
+    ({"quantity": "p", "mode": "dirichlet", "points_index": POINTS, "signal": BURST, "delays": [0.0, 1e-7, 0.0, 0.0]}, ["sources[0].mode", "delays"]),
+    ({"quantity": "u_normal", "points_index": POINTS, "signal": BURST}, ["sources[0].quantity", "surface"])])
+def test_wrong_sources(shop, source, words):
+    done = shop.try_run(flat(sources=[source]))
+    assert done.code == 3 and all(word in done.err for word in words), done.err
+
+
+@pytest.mark.parametrize("sensor, words", [
+    ({"shape": "line", "from": [0.0, 0.0, 0.0], "to": [1e-4, 0.0, 0.0]}, ["sensors[0].count", "missing"]),
+    ({"shape": "line", "from": [0.0, 0.0, 0.0], "to": [1e-4, 0.0, 0.0], "count": 0}, ["sensors[0].count", "from 1"]),
+    ({"shape": "sphere", "radius": 1e-2, "count": 10}, ["sensors[0]", "outside the grid"]),
+    ({"shape": "point", "points_index": [[1, 1, 0]]}, ["sensors[0].points_index", "contradicts"])])
+def test_wrong_sensors(shop, sensor, words):
+    done = shop.try_run(flat(p0=1.0, sensors=[{"name": "s", **sensor}]))
+    assert done.code == 3 and all(word in done.err for word in words), done.err
