@@ -72,10 +72,10 @@ typedef struct kw_device_source {
     const long long *start;  /* [places + 1] into the entries: row, scale, lag */
     const long long *row;    /* of the signal */
     const float *scale;
-    const long long *lag;       /* delay in samples, rounded up; NULL without delays */
-    const float *lag_fraction;  /* what rounding added */
-    const float *signal; /* [signals][samples] */
-    float2 *spread;      /* additive: what a signal of 1 adds everywhere, or what this step adds */
+    const long long *lag;      /* delay in samples, rounded up; NULL without delays */
+    const float *lag_fraction; /* what rounding added */
+    const float *signal;       /* [signals][samples] */
+    float2 *spread;            /* additive: what a signal of 1 adds everywhere, or what this step adds */
 } kw_device_source;
 
 /* Fills plane, magic and shift from the sizes; bins and rows * bins must be below 2^31. */

@@ -23,13 +23,18 @@ typedef struct kw_paint {
     char *where; /* "scene.cfg:12: p0.shapes[0]", for messages; owned */
 } kw_paint;
 
-/* Recipe of a field on the grid: a number or a dataset, then shapes painted over it in order. A shape of
- * weight w turns the value f into f + (value - f) w. */
+/* Recipe of a field on the user's grid: a number or a dataset, of values or of labels, then shapes painted over it in
+ * order, then smoothing. A shape of weight w turns the value f into f + (value - f) w. */
 typedef struct kw_map {
-    double value;     /* everywhere, when file is NULL */
-    char *file;       /* HDF5 file with a dataset (nx, ny, nz), or NULL; owned */
-    char *dataset;    /* owned */
-    kw_paint *paints; /* owned */
+    double value;        /* everywhere, when file is NULL */
+    char *file;          /* HDF5 file with a dataset (nx, ny, nz), or NULL; owned */
+    char *dataset;       /* owned */
+    int64_t label_count; /* > 0: the dataset holds labels */
+    double *label;       /* [label_count] rising; owned */
+    double *label_value; /* [label_count]; owned */
+    bool smooth;         /* filtered by a Blackman window in the spectrum */
+    bool restore_max;    /* after that scaled to the largest |value| before */
+    kw_paint *paints;    /* owned */
     int64_t paint_count;
     char *where;     /* "scene.cfg:7: medium.sound_speed", for messages; owned */
     double min, max; /* filled by kw_prep_scan() */
@@ -63,6 +68,7 @@ typedef struct kw_time {
     double asked_cfl, asked_dt, asked_duration;
     int64_t asked_steps;
     bool allow_unstable;
+    bool estimate_stability; /* the largest eigenvalue is estimated also below CFL 0.5 */
     /* resolved: */
     double dt;     /* s */
     double cfl;    /* dt max(c0) / min(h) */

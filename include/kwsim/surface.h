@@ -21,14 +21,14 @@ typedef enum kw_surface_kind {
 
 typedef struct kw_surface {
     kw_surface_kind kind;
-    int dims;              /* of the grid: 1 to 3 */
-    int flat;              /* the flat axis of a 2-D grid, else -1 */
-    double center[3];      /* m */
-    double normal[3];      /* unit vector: the direction in which it radiates */
-    double side[3];        /* unit vector in the surface */
-    double radius, inner;  /* m; of curvature for arcs and bowls */
-    double aperture;       /* m: diameter of arcs and bowls, at most 2 radius */
-    double length, width;  /* m */
+    int dims;             /* of the grid: 1 to 3 */
+    int flat;             /* the flat axis of a 2-D grid, else -1 */
+    double center[3];     /* m */
+    double normal[3];     /* unit vector: the direction in which it radiates */
+    double side[3];       /* unit vector in the surface */
+    double radius, inner; /* m; of curvature for arcs and bowls */
+    double aperture;      /* m: diameter of arcs and bowls, at most 2 radius */
+    double length, width; /* m */
 } kw_surface;
 
 /* Sets `side` to a unit vector across `normal`, along the user's axis most across it; in 2-D in the plane. */

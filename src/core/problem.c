@@ -42,6 +42,8 @@ static void free_map(kw_map *map)
 {
     for (int64_t i = 0; i < map->paint_count; i++) free(map->paints[i].where);
     free(map->paints);
+    free(map->label);
+    free(map->label_value);
     free(map->file);
     free(map->dataset);
     free(map->where);
@@ -172,7 +174,8 @@ double kw_source_bytes(const kw_problem *problem)
         double samples = recipe ? (double)steps : (double)source->signals * (double)source->samples;
         double most = source->delay != NULL ? KW_DELAY_OVERSAMPLING : 1.0;
         double entry = 32.0 + (source->weight != NULL ? 8.0 : 0.0) + (source->delay != NULL ? 16.0 : 0.0);
-        bytes += 8.0 * samples * most + entry * (double)source->count; /* points, and their factors while they are made */
+        bytes +=
+            8.0 * samples * most + entry * (double)source->count; /* points, and their factors while they are made */
     }
     return bytes;
 }
@@ -198,8 +201,7 @@ static kw_status oversample(kw_source *source)
     double *fine = malloc((size_t)(source->signals * more) * sizeof *fine);
     if (fine == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for the sources' signals");
     for (int64_t j = 0; j < more; j++) {
-        kw_stencil stencil =
-            kw_stencil_make(KW_BANDLIMITED, n + 2 * margin, (double)margin + (double)j / (double)over);
+        kw_stencil stencil = kw_stencil_make(KW_BANDLIMITED, n + 2 * margin, (double)margin + (double)j / (double)over);
         for (int64_t row = 0; row < source->signals; row++) {
             double sum = 0.0;
             for (int t = 0; t < stencil.taps; t++) {

@@ -12,7 +12,8 @@ static double factor(const kw_problem *problem, const kw_source *source, double 
         if (kw_axis_active(grid, i)) cell *= grid->h[i];
     if (source->quantity == KW_SOURCE_VOLUME) return dt * medium / (dims * cell);
     if (source->quantity == KW_SOURCE_P)
-        return source->mode == KW_DIRICHLET ? 1.0 / (dims * medium * medium) : 2.0 * dt / (dims * medium * grid->h[first]);
+        return source->mode == KW_DIRICHLET ? 1.0 / (dims * medium * medium)
+                                            : 2.0 * dt / (dims * medium * grid->h[first]);
     return source->mode == KW_DIRICHLET ? 1.0 : 2.0 * medium * dt / grid->h[source->quantity - KW_SOURCE_UX];
 }
 
@@ -119,7 +120,8 @@ double kw_problem_amplitude(const kw_problem *problem)
         for (int64_t i = 0; i < source->count && source->weight != NULL; i++)
             heaviest = fmax(heaviest, fabs(source->weight[i]));
         if (source->quantity == KW_SOURCE_VOLUME) /* what dt of it makes in a cell, as a pressure */
-            unit = factor(problem, source, map[KW_QUANTITY_RHO0].max) * map[KW_QUANTITY_C0].max * map[KW_QUANTITY_C0].max;
+            unit =
+                factor(problem, source, map[KW_QUANTITY_RHO0].max) * map[KW_QUANTITY_C0].max * map[KW_QUANTITY_C0].max;
         unit *= fmax(1.0, heaviest);
         for (int64_t i = 0; i < source->signals * source->samples; i++)
             largest = fmax(largest, fabs(source->signal[i]) * unit);

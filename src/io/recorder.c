@@ -109,8 +109,9 @@ double kw_recorder_bytes(const kw_problem *problem, kw_precision precision)
         total += ring + (blocks ? fmin(fmax((double)BLOCK_BYTES, sample), sample * (double)MOST_BLOCK_SAMPLES) : 0.0);
         fields |= recording->kind != KW_RECORD_SENSORS;
     }
-    double plane = (double)problem->user.n[1] * (double)problem->user.n[2];
-    return total + (fields ? 6.0 * fmax((double)BLOCK_BYTES, 8.0 * plane) : 0.0);
+    double plane = 8.0 * (double)problem->user.n[1] * (double)problem->user.n[2];
+    double slab = fmin(fmax((double)BLOCK_BYTES, plane), plane * (double)problem->user.n[0]);
+    return total + (fields ? 6.0 * slab : 0.0); /* a slab of a result, and its accumulators in double */
 }
 
 kw_status kw_recorder_check(const char *path, bool force)

@@ -6,6 +6,8 @@
 
 #include "kwsim/dataset.h"
 #include "kwsim/log.h"
+#include "kwsim/machine.h"
+#include "smooth.h"
 
 /* A shape counts as seen on the grid where it leaves at least this much of its value. */
 static const double SEEN_WEIGHT = 0.1;
@@ -17,6 +19,7 @@ typedef struct kw_maps {
     int threads;
     kw_dataset dataset[KW_QUANTITY_COUNT]; /* open where the map comes from a file */
     double *slab;                          /* planes of a map in double */
+    double *smoothed[KW_QUANTITY_COUNT];   /* whole maps, where they are smoothed and were asked for */
     int64_t slab_planes;
 } kw_maps;
 
@@ -25,12 +28,18 @@ static int64_t plane_points(const kw_maps *maps) { return maps->problem->user.n[
 double kw_prep_bytes(const kw_problem *problem)
 {
     double plane = (double)problem->user.n[1] * (double)problem->user.n[2] * sizeof(double);
-    return 2.0 * fmin(fmax((double)SLAB_BYTES, plane), plane * (double)problem->user.n[0]);
+    double bytes = 2.0 * fmin(fmax((double)SLAB_BYTES, plane), plane * (double)problem->user.n[0]);
+    for (int q = 0; q < KW_QUANTITY_COUNT; q++)
+        if (problem->map[q].smooth) bytes += kw_smooth_bytes(&problem->user);
+    return bytes;
 }
 
 static void maps_close(kw_maps *maps)
 {
-    for (int q = 0; q < KW_QUANTITY_COUNT; q++) kw_dataset_close(&maps->dataset[q]);
+    for (int q = 0; q < KW_QUANTITY_COUNT; q++) {
+        kw_dataset_close(&maps->dataset[q]);
+        free(maps->smoothed[q]);
+    }
     free(maps->slab);
 }
 
@@ -68,16 +77,42 @@ static bool paint_plane(const kw_grid *grid, const kw_paint *paint, int64_t x, d
     return seen;
 }
 
-/* Planes x0 ... x0+nx-1 (at most slab_planes) of a map into maps->slab; sets seen[i] of the shapes seen there. */
-static kw_status make_slab(kw_maps *maps, int quantity, int64_t x0, int64_t nx, char *seen)
+/* Labels of `count` voxels from voxel `first` on become the map's values. */
+static kw_status translate(const kw_maps *maps, const kw_map *map, int64_t first, int64_t count, double *values)
+{
+    const kw_grid *grid = &maps->problem->user;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t low = 0, high = map->label_count - 1;
+        while (low < high) {
+            int64_t middle = (low + high) / 2;
+            if (map->label[middle] < values[i])
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        int64_t at = first + i;
+        if (map->label[low] != values[i])
+            return kw_fail(
+                KW_ERR_SCENE,
+                "%s: \"%s\" has the label %g at grid point (%lld, %lld, %lld), for which there is no material",
+                map->where, map->dataset, values[i], (long long)(at / grid->n[2] / grid->n[1]),
+                (long long)(at / grid->n[2] % grid->n[1]), (long long)(at % grid->n[2]));
+        values[i] = map->label_value[low];
+    }
+    return KW_OK;
+}
+
+/* Planes x0 ... x0+nx-1 of a map, not smoothed, into `slab`; sets seen[i] of the shapes seen there. */
+static kw_status paint_slab(kw_maps *maps, int quantity, int64_t x0, int64_t nx, char *seen, double *slab)
 {
     const kw_grid *grid = &maps->problem->user;
     const kw_map *map = &maps->problem->map[quantity];
     int64_t points = plane_points(maps);
-    if (map->file != NULL) KW_TRY(kw_dataset_read(&maps->dataset[quantity], x0, nx, maps->slab));
+    if (map->file != NULL) KW_TRY(kw_dataset_read(&maps->dataset[quantity], x0, nx, slab));
+    if (map->label_count > 0) KW_TRY(translate(maps, map, x0 * points, nx * points, slab));
 #pragma omp parallel for num_threads(maps->threads) schedule(static)
     for (int64_t x = x0; x < x0 + nx; x++) {
-        double *plane = maps->slab + (x - x0) * points;
+        double *plane = slab + (x - x0) * points;
         for (int64_t q = 0; map->file == NULL && q < points; q++) plane[q] = map->value;
         for (int64_t i = 0; i < map->paint_count; i++)
             if (paint_plane(grid, &map->paints[i], x, plane)) {
@@ -85,6 +120,33 @@ static kw_status make_slab(kw_maps *maps, int quantity, int64_t x0, int64_t nx, 
                 seen[i] = 1;
             }
     }
+    return KW_OK;
+}
+
+/* The whole map, smoothed, once. */
+static kw_status make_smoothed(kw_maps *maps, int quantity, char *seen)
+{
+    const kw_map *map = &maps->problem->map[quantity];
+    int64_t nx = maps->problem->user.n[0];
+    if (maps->smoothed[quantity] != NULL) return KW_OK;
+    KW_TRY(kw_machine_need(kw_smooth_bytes(&maps->problem->user), "smoothing a map"));
+    double *whole = malloc((size_t)(nx * plane_points(maps)) * sizeof *whole);
+    if (whole == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory to smooth a map");
+    maps->smoothed[quantity] = whole;
+    for (int64_t x0 = 0; x0 < nx; x0 += maps->slab_planes) {
+        int64_t planes = nx - x0 < maps->slab_planes ? nx - x0 : maps->slab_planes;
+        KW_TRY(paint_slab(maps, quantity, x0, planes, seen, whole + x0 * plane_points(maps)));
+    }
+    return kw_smooth(&maps->problem->user, map->restore_max, whole);
+}
+
+/* Planes x0 ... x0+nx-1 (at most slab_planes) of a map into maps->slab; sets seen[i] of the shapes seen there. */
+static kw_status make_slab(kw_maps *maps, int quantity, int64_t x0, int64_t nx, char *seen)
+{
+    int64_t points = plane_points(maps);
+    if (!maps->problem->map[quantity].smooth) return paint_slab(maps, quantity, x0, nx, seen, maps->slab);
+    KW_TRY(make_smoothed(maps, quantity, seen));
+    memcpy(maps->slab, maps->smoothed[quantity] + x0 * points, (size_t)(nx * points) * sizeof *maps->slab);
     return KW_OK;
 }
 
@@ -155,7 +217,7 @@ static kw_status scan_voxels(kw_maps *maps, kw_map *map, int quantity, char *see
 
 static kw_status scan_map(kw_maps *maps, kw_map *map, int quantity)
 {
-    if (map->file == NULL && map->paint_count == 0) {
+    if (map->file == NULL && map->paint_count == 0) { /* smoothing a number leaves it */
         map->min = map->max = map->value;
         return KW_OK;
     }

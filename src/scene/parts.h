@@ -23,7 +23,8 @@ kw_status kw_scene_surface(const kw_node *node, const kw_grid *grid, const char 
 
 /* transducers.c: entries of a source from its `shape` or its `elements`: of a velocity along `axis` (-1: of pressure),
  * times the surface's normal if `outward`. */
-kw_status kw_scene_transducer(const kw_node *node, const kw_problem *problem, int axis, bool outward, kw_source *source);
+kw_status kw_scene_transducer(const kw_node *node, const kw_problem *problem, int axis, bool outward,
+                              kw_source *source);
 
 /* Delays and weights of listed points: keys delays, apodization, delay_law. */
 kw_status kw_scene_delays(const kw_node *node, const kw_problem *problem, kw_source *source);

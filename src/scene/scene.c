@@ -29,7 +29,7 @@ static kw_status read_time(const kw_node *root, kw_time *time)
     kw_node node;
     time->asked_cfl = 0.3;
     KW_TRY(kw_node_group(root, "time", &node));
-    KW_TRY(kw_node_check_keys(&node, "cfl dt steps duration allow_unstable"));
+    KW_TRY(kw_node_check_keys(&node, "cfl dt steps duration allow_unstable estimate_stability"));
     KW_TRY(kw_node_exclude(&node, "dt", "cfl"));
     KW_TRY(kw_node_exclude(&node, "duration", "steps"));
     if (kw_node_has(&node, "dt")) time->asked_cfl = 0.0;
@@ -37,6 +37,7 @@ static kw_status read_time(const kw_node *root, kw_time *time)
     KW_TRY(kw_node_real(&node, "dt", KW_POSITIVE("s"), false, &time->asked_dt));
     KW_TRY(kw_node_integer(&node, "steps", (kw_rule){1.0, 0x1p53, false, "steps"}, false, &time->asked_steps));
     KW_TRY(kw_node_real(&node, "duration", KW_POSITIVE("s"), false, &time->asked_duration));
+    KW_TRY(kw_node_bool(&node, "estimate_stability", true, &time->estimate_stability));
     return kw_node_bool(&node, "allow_unstable", true, &time->allow_unstable);
 }
 

@@ -45,8 +45,8 @@ static kw_status read_rows(const kw_dataset *dataset, kw_source *source)
     source->samples = one ? dataset->dim[0] : rows ? dataset->dim[1] : 0;
     if ((!one && !rows) || source->samples < 1 || (source->signals != 1 && source->signals != wanted))
         return kw_fail(KW_ERR_SCENE,
-                       "\"%s\" must be samples, or rows x samples with one row for each of the %lld %s, got %s", dataset->name,
-                       (long long)wanted, source->row != NULL ? "elements" : "points", shape);
+                       "\"%s\" must be samples, or rows x samples with one row for each of the %lld %s, got %s",
+                       dataset->name, (long long)wanted, source->row != NULL ? "elements" : "points", shape);
     KW_TRY(kw_machine_need(8.0 * (double)source->signals * (double)source->samples, "the sources' signals"));
     source->signal = malloc((size_t)(source->signals * source->samples) * sizeof *source->signal);
     if (source->signal == NULL) return no_memory();
@@ -151,7 +151,8 @@ static kw_status read_source(const kw_node *node, kw_problem *problem)
     KW_TRY(kw_node_choice(node, "quantity", "p ux uy uz u_normal volume_velocity", false, &quantity));
     KW_TRY(kw_node_choice(node, "mode", "additive additive-no-correction dirichlet", true, &mode));
     KW_TRY(kw_node_choice(node, "after", "stop hold zero", mode == KW_DIRICHLET, &after));
-    if (quantity >= KW_SOURCE_UX && quantity <= KW_SOURCE_UZ && !kw_axis_active(&problem->grid, quantity - KW_SOURCE_UX))
+    if (quantity >= KW_SOURCE_UX && quantity <= KW_SOURCE_UZ &&
+        !kw_axis_active(&problem->grid, quantity - KW_SOURCE_UX))
         return kw_node_fail(node, "quantity", "must not point along the %c axis, which has one point",
                             'x' + quantity - KW_SOURCE_UX);
     if (mode != KW_DIRICHLET && kw_node_has(node, "after"))

@@ -115,7 +115,8 @@ static kw_status check_nodes(const kw_node *node, const kw_grid *user, const kw_
     for (int64_t k = 0; k < nodes->count; k++)
         for (int i = 0; i < 3; i++) {
             double index = kw_grid_index(user, i, nodes->position[3 * k + i]);
-            if (!kw_axis_active(user, i) || (index >= -0.5 - 1e-9 && index <= (double)user->n[i] - 0.5 + 1e-9)) continue;
+            if (!kw_axis_active(user, i) || (index >= -0.5 - 1e-9 && index <= (double)user->n[i] - 0.5 + 1e-9))
+                continue;
             return kw_node_fail(node, NULL, "the surface leaves the grid along %c: %g m; allowed: %g to %g m", 'x' + i,
                                 nodes->position[3 * k + i], kw_grid_coordinate(user, i, 0.0),
                                 kw_grid_coordinate(user, i, (double)(user->n[i] - 1)));
@@ -255,7 +256,8 @@ static kw_status snap_element(const kw_node *node, const kw_problem *problem, co
     if (status == KW_OK) status = grow(source, nodes.count);
     for (int64_t k = 0; k < nodes.count && status == KW_OK; k++) {
         if (k > 0 && place[k] == place[k - 1]) continue;
-        int64_t index[3] = {place[k] / grid->n[2] / grid->n[1], place[k] / grid->n[2] % grid->n[1], place[k] % grid->n[2]};
+        int64_t index[3] = {place[k] / grid->n[2] / grid->n[1], place[k] / grid->n[2] % grid->n[1],
+                            place[k] % grid->n[2]};
         double position[3];
         for (int i = 0; i < 3; i++) position[i] = kw_grid_coordinate(grid, i, (double)index[i]);
         double delay = law_delay(law, position);
@@ -282,8 +284,10 @@ static kw_status add_element(const kw_node *node, const kw_problem *problem, con
 {
     if (outward && element->surface.kind == KW_SURFACE_POINT)
         return kw_node_fail(node, "shape", "a \"point\" has no normal; give its velocity by ux, uy, uz");
-    bool pointed = element->surface.normal[0] != 0.0 || element->surface.normal[1] != 0.0 || element->surface.normal[2] != 0.0;
-    if (outward && !pointed) return kw_node_require(node, "normal", "the direction in which the line radiates, or focus");
+    bool pointed =
+        element->surface.normal[0] != 0.0 || element->surface.normal[1] != 0.0 || element->surface.normal[2] != 0.0;
+    if (outward && !pointed)
+        return kw_node_require(node, "normal", "the direction in which the line radiates, or focus");
     if (snap) return snap_element(node, problem, element, law, row, earliest, source);
     return spread_element(node, problem, element, law, by_node, axis, outward, row, earliest, source);
 }
