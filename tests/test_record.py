@@ -320,3 +320,62 @@ def test_wrong_recordings(shop, change, words):
     done = shop.try_run(blob(record={"quantities": ["p"]}, **change) if "record" not in change else blob(**change))
     assert done.code == 3 and all(word in done.err for word in words), done.err
     assert not (shop.folder / "scene.h5").exists()
+
+
+# ---- XDMF ----
+
+def read_item(item, folder):
+    """The array that an XDMF DataItem stands for, as the format's documents say."""
+    if item.get("ItemType") == "HyperSlab":
+        start, stride, count = np.array(item[0].text.split(), int).reshape(3, -1)
+        whole = read_item(item[1], folder)
+        part = whole[tuple(slice(a, a + s * n, s) for a, s, n in zip(start, stride, count))]
+        return part.reshape([int(n) for n in item.get("Dimensions").split()])
+    name, path = item.text.strip().split(":")
+    with h5py.File(folder / name) as file:
+        data = file[path][:]
+    assert list(data.shape) == [int(n) for n in item.get("Dimensions").split()]
+    assert data.dtype.itemsize == int(item.get("Precision"))
+    return data
+
+
+@pytest.mark.parametrize("size", [[14, 12, 16], [14, 1, 16], [1, 12, 16]])
+def test_xdmf_puts_x_y_z_where_they_belong(shop, size):
+    """A marker that is not symmetric in any axis, in the fields and in the snapshots of a box off the middle."""
+    import xml.etree.ElementTree as xml
+    marker = [3 * H if n > 1 else 0.0 for n in size[:1]] + [-2 * H if size[1] > 1 else 0.0, 5 * H]
+    scene = periodic(size, H, pml={"size": 0}, time={"cfl": 0.3, "steps": 3}, sensors=[],
+                     p0={"shapes": [{"shape": "ball", "center": marker, "radius": 0.4 * H, "value": 7.0}]},
+                     record={"quantities": ["p_final", "p_max_all", "p_fourier_all"], "frequencies": [1e6, 2e6]},
+                     snapshots=[{"name": "a & b", "every": 1, "box_index": {"min": [0 if n == 1 else 2 for n in size], "max": [n - 1 for n in size]}}])
+    shop.run(scene)
+    root = xml.parse(shop.folder / "out.xdmf").getroot()
+    grids = [g for g in root.iter("Grid") if g.get("GridType") == "Uniform"]
+    assert len(grids) == 1 + 3 and [float(t.get("Value")) for t in root.iter("Time")][0] == 0
+    seen = set()
+    for grid in grids:
+        points = read_item(grid.find("Geometry")[0], shop.folder)
+        assert grid.find("Topology").get("TopologyType") == "3DSMesh" and points.shape[-1] == 3
+        assert grid.find("Topology").get("Dimensions").split() == [str(n) for n in points.shape[:3]]
+        for attribute in grid.findall("Attribute"):
+            values = read_item(attribute[0], shop.folder)
+            assert values.shape == points.shape[:3]
+            seen.add(attribute.get("Name"))
+            if attribute.get("Name") == "p_max_all" or (attribute.get("Name") == "p" and grid.get("Name") == "0"):
+                where = np.unravel_index(np.abs(values).argmax(), values.shape)
+                assert values[where] == 7 and np.allclose(points[where], marker, atol=1e-9)
+    assert seen == {"p_final", "p_max_all", "p_amplitude_all_0", "p_amplitude_all_1", "p_phase_all_0", "p_phase_all_1", "p"}
+
+
+def test_xdmf_only_beside_fields(shop):
+    shop.run(blob(record={"quantities": ["p"]}))
+    assert not (shop.folder / "out.xdmf").exists()
+    shop.run(blob(output={"xdmf": False}))
+    assert not (shop.folder / "out.xdmf").exists()
+    (shop.folder / "out.xdmf").write_text("mine")
+    done = shop.try_run(blob(), "-o", "out.h5", "--force")
+    assert done.code == 0 and (shop.folder / "out.xdmf").read_text() != "mine"
+    (shop.folder / "new.xdmf").write_text("mine")
+    done = shop.try_run(blob(), "-o", "new.h5")
+    assert done.code == 1 and "new.xdmf" in done.err and (shop.folder / "new.xdmf").read_text() == "mine"
+    assert not (shop.folder / "new.h5").exists() and not (shop.folder / "new.h5.part").exists()

@@ -242,6 +242,7 @@ typedef struct kw_problem {
     int recording_count;
     unsigned final;    /* fields written after the last step, bits 1 << kw_recorded */
     int compression;   /* 0 to 9, of the output's datasets */
+    bool xdmf;         /* NAME.xdmf beside an output with fields */
     bool cpu_wisdom;   /* keep FFTW's measured plans in the user's cache folder */
     char *output_file; /* owned */
     char *scene_file;  /* owned; as given */

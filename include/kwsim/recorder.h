@@ -51,6 +51,7 @@ typedef struct kw_array {
     int rank; /* 1 to 4 */
     int64_t dim[4];
     const char *axes[4];
+    const kw_box *box;             /* of fields: where they are; else NULL */
     const kw_recording *recording; /* its window and frequencies become attributes; may be NULL */
     int64_t samples;               /* recorded, if there is a recording */
 } kw_array;

@@ -55,7 +55,8 @@ static kw_status write_finals(kw_reading *reading, kw_recorder *recorder)
                           .name = name[q],
                           .units = kw_recorded_units((kw_recorded)q),
                           .rank = 3,
-                          .axes = {"x", "y", "z"}};
+                          .axes = {"x", "y", "z"},
+                          .box = &reading->problem->inner};
         box_dims(&reading->problem->inner, array.dim);
         reading->field = field[q];
         KW_TRY(kw_recorder_array(recorder, &array, read_final, reading));
@@ -139,6 +140,7 @@ static kw_status write_result(kw_reading *reading, kw_recorder *recorder)
     }
     static const char *const axes[4] = {"frequency", "x", "y", "z"};
     array.rank = columns ? 4 : 3;
+    array.box = &asked->box;
     array.dim[0] = result->columns;
     box_dims(&asked->box, array.dim + (columns ? 1 : 0));
     memcpy(array.axes, axes + (columns ? 0 : 1), (size_t)array.rank * sizeof *axes);
@@ -223,6 +225,7 @@ static kw_status write_heat(kw_reading *reading, kw_recorder *recorder)
                       .recording = asked,
                       .samples = reading->samples};
     box_dims(&asked->box, array.dim);
+    array.box = &asked->box;
     reading->heat = calloc((size_t)kw_box_points(&asked->box), sizeof *reading->heat);
     if (reading->heat == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for the heat");
     kw_status status = make_heat(reading);

@@ -109,10 +109,12 @@ static kw_status read_output(const kw_node *root, kw_problem *problem)
     default_output(problem->scene_file, name, sizeof name);
     KW_TRY(kw_node_group(root, "output", &node));
     int64_t compression = 0;
-    KW_TRY(kw_node_check_keys(&node, "file compression"));
+    KW_TRY(kw_node_check_keys(&node, "file compression xdmf"));
     KW_TRY(kw_node_text(&node, "file", &file));
     KW_TRY(kw_node_integer(&node, "compression", (kw_rule){0.0, 9.0, false, ""}, true, &compression));
     problem->compression = (int)compression;
+    problem->xdmf = true;
+    KW_TRY(kw_node_bool(&node, "xdmf", true, &problem->xdmf));
     if (file == name) KW_TRY(kw_node_set_text(&node, "file", name));
     problem->output_file = strdup(file);
     return problem->output_file != NULL ? KW_OK : kw_fail(KW_ERR_RESOURCE, "no memory for the scene");
