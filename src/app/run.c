@@ -143,7 +143,7 @@ static kw_status check_density_stability(const kw_running *run)
     const kw_map *rho0 = &problem->map[KW_QUANTITY_RHO0];
     double largest = 0.0;
     if (kw_map_is_constant(rho0) && !problem->time.estimate_stability) return KW_OK;
-    if (problem->absorption.on || (problem->time.cfl <= 0.5 && !problem->time.estimate_stability)) return KW_OK;
+    if (problem->absorption.on || (problem->time.cfl < 0.5 && !problem->time.estimate_stability)) return KW_OK;
     KW_TRY(kw_lanczos_estimate(problem, run->summary.backend, &run->command->options, &largest));
     kw_log(KW_LOG_INFO, "stability: the largest eigenvalue is about %.4g; up to 4 is stable", largest);
     if (largest <= close) return KW_OK;

@@ -46,7 +46,11 @@ int64_t kw_recording_ring(const kw_problem *problem, const kw_recording *r, kw_p
     int64_t rows = kw_recording_rows(problem, r), series = kw_bit_count(r->series);
     if (series == 0 || rows == 0) return 0;
     int64_t reals = limit / (int64_t)kw_real_size(precision), fit = reals / series / rows;
-    return fit < 1 ? 1 : fit > most ? most : fit;
+    int64_t steps = problem->time.steps > 0 ? problem->time.steps : problem->time.asked_steps;
+    int64_t all = steps > 0 ? kw_recording_samples(r, steps) : most;
+    fit = fit > most ? most : fit;
+    fit = fit > all ? all : fit;
+    return fit < 1 ? 1 : fit;
 }
 
 int kw_recording_history(const kw_problem *problem, const kw_recording *r)
