@@ -22,14 +22,17 @@ check() { printf '\n== %s\n' "$*"; "$@" || { failed=1; printf 'FAILED: %s\n' "$*
 "$build/kwsim" --list-backends
 check "$build/tests/conformance" cuda single
 check "$python" -m pytest -q -p no:cacheprovider -rs tests/test_golden.py tests/test_gpu.py
+check "$python" -m pytest -q -p no:cacheprovider -rs -k cuda tests/test_record.py tests/test_transducers.py tests/test_domain.py
 sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
 for tool in memcheck racecheck initcheck synccheck; do
     more=()
     [ $tool = memcheck ] && more=(--leak-check full)
     check "$sanitizer" --tool $tool "${more[@]}" --error-exitcode 9 "$build/kwsim" configs/plane2d.cfg --backend cuda --steps 30 \
         -q --force -o "$build/check.h5"
-    check "$sanitizer" --tool $tool "${more[@]}" --error-exitcode 9 "$build/kwsim" configs/layered.cfg --backend cuda --steps 12 \
-        -q --force -o "$build/check.h5"
+    for scene in layered reference; do
+        check "$sanitizer" --tool $tool "${more[@]}" --error-exitcode 9 "$build/kwsim" configs/$scene.cfg --backend cuda --steps 12 \
+            -q --force -o "$build/check.h5"
+    done
 done
 check "$sanitizer" --tool memcheck --leak-check full --error-exitcode 9 "$build/tests/conformance" cuda single
 cuobjdump=$(command -v cuobjdump || echo /usr/local/cuda/bin/cuobjdump)
