@@ -427,7 +427,7 @@ dim3 blocks_of(const kw_device *d)
 unsigned blocks_for(long long items)
 {
     long long blocks = (items + THREADS - 1) / THREADS;
-    return (unsigned)(blocks < 4096 ? blocks : 4096);
+    return (unsigned)(blocks < 1 ? 1 : blocks < 4096 ? blocks : 4096);
 }
 
 kw_status launched(const char *doing)

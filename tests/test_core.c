@@ -10,6 +10,8 @@
 
 #include "kwsim/recording.h"
 #include "kwsim/backend.h"
+#include "kwsim/stencil.h"
+#include "kwsim/surface.h"
 #include "kwsim/tables.h"
 
 static void test_wavenumbers_fold(void **state)
@@ -73,6 +75,63 @@ static void test_offsets_are_64_bit(void **state)
     assert_true(place.index[0] == 1299 && place.index[1] == 1299 && place.index[2] == 1299);
     kw_recording all = {.set_count = 1, .series = 1u << KW_REC_P};
     assert_true(kw_recording_ring(&problem, &all, KW_SINGLE) == 1);
+}
+
+/* 0.75 dB/(MHz^1.5 cm) is 5.4825e-10 Np/((rad/s)^1.5 m). */
+static void test_absorption_units(void **state)
+{
+    (void)state;
+    assert_true(fabs(kw_absorption_nepers(0.75, 1.5) / 5.4825e-10 - 1.0) < 1e-5);
+    assert_true(fabs(kw_absorption_nepers(20.0 * log10(exp(1.0)) / 100.0, 0.0) - 1.0) < 1e-12); /* 1 Np/m */
+}
+
+/* The stencil reads waves of 3 points per wavelength and longer to 2e-4, and a grid point exactly. */
+static void test_stencil(void **state)
+{
+    (void)state;
+    for (double wavelength = 3.0; wavelength < 20.0; wavelength *= 1.13)
+        for (double index = 20.0; index < 21.0; index += 0.03) {
+            kw_stencil s = kw_stencil_make(KW_BANDLIMITED, 64, index);
+            double re = 0.0, im = 0.0, k = 2.0 * M_PI / wavelength;
+            for (int t = 0; t < s.taps; t++) {
+                re += s.weight[t] * cos(k * ((double)(s.first + t) - index));
+                im += s.weight[t] * sin(k * ((double)(s.first + t) - index));
+            }
+            assert_true(hypot(re - 1.0, im) < 2e-4);
+        }
+    kw_stencil at = kw_stencil_make(KW_BANDLIMITED, 64, 7.0 + 1e-12);
+    assert_true(at.taps == 1 && at.first == 7 && at.weight[0] == 1.0);
+    kw_stencil edge = kw_stencil_make(KW_BANDLIMITED, 64, 0.5); /* wraps around */
+    assert_true(edge.first == 57);
+    kw_stencil two = kw_stencil_make(KW_LINEAR, 64, 3.25);
+    assert_true(two.taps == 2 && two.first == 3 && two.weight[0] == 0.75);
+}
+
+/* Areas, lengths and moments of the surfaces' quadratures. */
+static void test_surface_quadrature(void **state)
+{
+    (void)state;
+    static const struct {
+        kw_surface surface;
+        double area;
+    } known[] = {
+        {{KW_SURFACE_DISC, 3, -1, {0}, {0, 0, 1}, {1, 0, 0}, 2.0, 0.5, 0, 0, 0}, M_PI * 3.75},
+        {{KW_SURFACE_RECTANGLE, 3, -1, {0}, {0, 0, 1}, {1, 0, 0}, 0, 0, 0, 3.0, 2.0}, 6.0},
+        {{KW_SURFACE_SPHERE, 3, -1, {0}, {0, 0, 1}, {1, 0, 0}, 1.5, 0, 0, 0, 0}, 9.0 * M_PI},
+        {{KW_SURFACE_SPHERE, 2, 2, {0}, {0, 1, 0}, {-1, 0, 0}, 1.5, 0, 0, 0, 0}, 3.0 * M_PI},
+        {{KW_SURFACE_BOWL, 3, -1, {0}, {0, 0, 1}, {1, 0, 0}, 2.0, 0, 2.0, 0, 0},
+         8.0 * M_PI * (1.0 - 0.8660254037844387)},
+        {{KW_SURFACE_ARC, 2, 2, {0}, {1, 0, 0}, {0, 1, 0}, 2.0, 0, 2.0, 0, 0}, 2.0 * M_PI / 3.0},
+        {{KW_SURFACE_LINE, 2, 2, {0}, {1, 0, 0}, {0, 1, 0}, 0, 0, 0, 2.5, 0}, 2.5},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        kw_surface_nodes nodes;
+        assert_int_equal(kw_surface_quadrature(&known[i].surface, 0.1, &nodes), KW_OK);
+        double area = 0.0;
+        for (int64_t k = 0; k < nodes.count; k++) area += nodes.area[k];
+        assert_true(fabs(area / known[i].area - 1.0) < 1e-12);
+        kw_surface_nodes_free(&nodes);
+    }
 }
 
 /* Two layers of 1500 and 3000 m/s: dt from the fastest, duration from the slowest; k dt make k + 1 steps. */
@@ -139,14 +198,12 @@ static void test_messages_may_contain_themselves(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_wavenumbers_fold),
-                                       cmocka_unit_test(test_gradient_factors),
-                                       cmocka_unit_test(test_pml_profile),
-                                       cmocka_unit_test(test_offsets_are_64_bit),
-                                       cmocka_unit_test(test_time_axis),
-                                       cmocka_unit_test(test_stable_dt),
-                                       cmocka_unit_test(test_fast_sizes),
-                                       cmocka_unit_test(test_nearest_grid_point),
-                                       cmocka_unit_test(test_messages_may_contain_themselves)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_wavenumbers_fold),   cmocka_unit_test(test_gradient_factors),
+        cmocka_unit_test(test_pml_profile),        cmocka_unit_test(test_offsets_are_64_bit),
+        cmocka_unit_test(test_absorption_units),   cmocka_unit_test(test_stencil),
+        cmocka_unit_test(test_surface_quadrature), cmocka_unit_test(test_time_axis),
+        cmocka_unit_test(test_stable_dt),          cmocka_unit_test(test_fast_sizes),
+        cmocka_unit_test(test_nearest_grid_point), cmocka_unit_test(test_messages_may_contain_themselves)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

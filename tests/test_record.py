@@ -188,6 +188,31 @@ def test_intensity_of_a_plane_wave(shop, backend, double):
             assert out["Ix"].attrs["units"] == "W/m^2" and out["heat_all"].attrs["units"] == "W/m^3"
 
 
+@pytest.mark.parametrize("backend, double", BACKENDS)
+def test_impedance_of_a_plane_wave(shop, backend, double):
+    """p = rho c u in amplitude and phase, u at the grid point and p's clock: 0.1 %."""
+    dt = 0.3 * H / C
+    period, steps = 66, 1320
+    scene = periodic([4, 4, 160], pml={"size": [0, 0, 20]}, time={"dt": dt, "steps": steps},
+                     sensors=[{"name": "s", "points_index": [[1, 2, 110]]}],
+                     sources=[smooth_source(shop, [4, 4, 160], 2, 1 / (period * dt), steps, dt, 2e4)],
+                     record={"quantities": ["p_fourier", "u_fourier"], "frequencies": [1 / (period * dt)], "from_step": steps - 4 * period})
+    with run_file(shop, scene, backend, double) as out:
+        assert out["p_amplitude"][0, 0] / (RHO * C * out["uz_amplitude"][0, 0]) == pytest.approx(1, abs=1e-3)
+        assert abs(out["p_phase"][0, 0] - out["uz_phase"][0, 0]) < 1e-3
+
+
+def test_linear_interpolation_of_a_linear_field(shop):
+    """Exactly the trilinear value, also on a grid of three different sides."""
+    x, y, z = np.meshgrid(*[(np.arange(n) - n // 2) * H for n in (20, 30, 40)], indexing="ij")
+    p0, = shop.maps(p0=1 + 3e3 * x - 2e3 * y + 5e3 * z + 1e7 * x * y - 4e10 * x * y * z)
+    points = np.random.default_rng(3).uniform(-8 * H, 8 * H, (20, 3))
+    scene = periodic([20, 30, 40], H, p0=p0, time={"cfl": 0.3, "steps": 1}, record={"quantities": ["p"]},
+                     sensors=[{"name": "s", "points": points.tolist(), "interpolation": "linear"}])
+    x, y, z = points.T
+    assert relative_error(shop.run(scene).p[:, 0], 1 + 3e3 * x - 2e3 * y + 5e3 * z + 1e7 * x * y - 4e10 * x * y * z) < 1e-12
+
+
 def test_heat_is_what_the_medium_absorbs(shop):
     """A plane wave loses 2 alpha I per length (alpha in Np/m at its frequency). Power 2: other powers' operators reach
     from the source far into the field."""

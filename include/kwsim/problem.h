@@ -156,6 +156,9 @@ typedef struct kw_source {
 
 enum { KW_DELAY_OVERSAMPLING = 8 };
 
+/* Frees what a source owns and zeroes it. */
+void kw_source_free(kw_source *source);
+
 typedef enum kw_sensor_kind { KW_SENSOR_POINTS, KW_SENSOR_BOX } kw_sensor_kind;
 
 /* How a position between grid points is read: at the nearest grid point, trilinearly, or by a windowed sinc of

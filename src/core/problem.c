@@ -49,6 +49,18 @@ static void free_map(kw_map *map)
     free(map->where);
 }
 
+void kw_source_free(kw_source *source)
+{
+    free(source->index);
+    free(source->weight);
+    free(source->delay);
+    free(source->row);
+    free(source->lag);
+    free(source->signal);
+    free(source->where);
+    *source = (kw_source){0};
+}
+
 void kw_problem_free(kw_problem *problem)
 {
     for (int q = 0; q < KW_QUANTITY_COUNT; q++) free_map(&problem->map[q]);
@@ -63,15 +75,7 @@ void kw_problem_free(kw_problem *problem)
         free(problem->recordings[i].where);
     }
     free(problem->recordings);
-    for (int64_t i = 0; i < problem->source_count; i++) {
-        free(problem->sources[i].index);
-        free(problem->sources[i].weight);
-        free(problem->sources[i].delay);
-        free(problem->sources[i].row);
-        free(problem->sources[i].lag);
-        free(problem->sources[i].signal);
-        free(problem->sources[i].where);
-    }
+    for (int64_t i = 0; i < problem->source_count; i++) kw_source_free(&problem->sources[i]);
     free(problem->sources);
     for (int64_t i = 0; i < problem->input_count; i++) free(problem->inputs[i]);
     free(problem->inputs);

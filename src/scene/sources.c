@@ -174,6 +174,7 @@ static kw_status read_source(const kw_node *node, kw_problem *problem)
         source->where = kw_node_where(node, NULL);
         KW_TRY(read_entries(node, problem, quantity == U_NORMAL, source));
         KW_TRY(read_signal(node, unit, source));
+        if (quantity == U_NORMAL && source->count == 0) kw_source_free(&problem->sources[--problem->source_count]);
     }
     return KW_OK;
 }
