@@ -126,6 +126,17 @@ template <int DIMS> __device__ inline float2 mobility_at(const kw_device &d, con
 /* No field is kept in a pair of columns that is padding as a whole. */
 __device__ inline bool is_padding(const kw_device &d, const place &at) { return 2 * at.z >= d.columns; }
 
+/* dt/rho0_i of a pair of columns. */
+template <int DIMS> __device__ inline float2 velocity_factor(const kw_device &d, const place &at, int a, float2 rho0)
+{
+    if (d.staggered[a] != nullptr) {
+        float2 given = __ldg(&d.staggered[a][at.i]);
+        return make_float2(d.dt / given.x, d.dt / given.y);
+    }
+    float c = d.dt / d.rho0_constant;
+    return d.rho0 != nullptr ? mobility_at<DIMS>(d, at, a, rho0) : make_float2(c, c);
+}
+
 template <int DIMS> __global__ void __launch_bounds__(THREADS) velocity(const kw_device d)
 {
     KW_FOR_LINES(x)
@@ -138,12 +149,11 @@ template <int DIMS> __global__ void __launch_bounds__(THREADS) velocity(const kw
             g[a] = d.work[a * d.elements + at.i];
             u[a] = d.u[a * d.elements + at.i];
         }
-        float c = d.dt / d.rho0_constant;
         float2 rho0 = d.rho0 != nullptr ? __ldg(&d.rho0[at.i]) : make_float2(1, 1);
 #pragma unroll
         for (int a = 0; a < DIMS; a++) {
             float2 e = damping_at<DIMS>(d.pml_staggered, at, a);
-            float2 m = d.rho0 != nullptr ? mobility_at<DIMS>(d, at, a, rho0) : make_float2(c, c);
+            float2 m = velocity_factor<DIMS>(d, at, a, rho0);
             d.u[a * d.elements + at.i] = e * (e * u[a] - m * g[a]);
         }
     }
@@ -345,11 +355,10 @@ template <int DIMS> __global__ void __launch_bounds__(THREADS) start(const kw_de
         if (!find_place(d, x, &at) || is_padding(d, at)) return;
         float2 p = d.p[at.i], c2 = c2_at(d, at);
         float2 share = make_float2(p.x / (DIMS * c2.x), p.y / (DIMS * c2.y));
-        float c = d.dt / d.rho0_constant;
         float2 rho0 = d.rho0 != nullptr ? __ldg(&d.rho0[at.i]) : make_float2(1, 1);
 #pragma unroll
         for (int a = 0; a < DIMS; a++) {
-            float2 m = d.rho0 != nullptr ? mobility_at<DIMS>(d, at, a, rho0) : make_float2(c, c);
+            float2 m = velocity_factor<DIMS>(d, at, a, rho0);
             d.u[a * d.elements + at.i] = 0.5f * (m * d.work[a * d.elements + at.i]);
             d.rho[a * d.elements + at.i] = share;
         }

@@ -23,6 +23,7 @@ typedef struct kw_device {
     float2 *p, *u, *rho;                        /* real fields; u and rho [dims] */
     float2 *spec, *work;                        /* F p; [dims] spectra or, after the inverse in place, real fields */
     const float2 *c2, *rho0, *tau, *eta, *bona; /* maps, or NULL; c2 is c0^2 */
+    const float2 *staggered[3];                 /* rho0_i of each active axis, where given */
     float c2_constant, rho0_constant, tau_constant, eta_constant, bona_constant, dt;
     bool nonlinear, absorbs;    /* terms of the equation of state */
     bool attenuates, disperses; /* absorbing terms that need transforms */

@@ -71,7 +71,7 @@ needs find_needs(const kw_problem *problem)
         problem->absorption.on && (is_map(problem, KW_QUANTITY_C0) || is_map(problem, KW_QUANTITY_ALPHA));
     for (int64_t i = 0; i < problem->source_count; i++) n.spreads |= problem->sources[i].mode == KW_ADDITIVE;
     n.maps = is_map(problem, KW_QUANTITY_C0) + is_map(problem, KW_QUANTITY_RHO0) + is_map(problem, KW_QUANTITY_BONA) +
-             n.absorbing_maps + (n.absorbing_maps && n.disperses);
+             n.absorbing_maps + (n.absorbing_maps && n.disperses) + (problem->staggered ? dims : 0);
     n.works = n.disperses && dims < 2 ? 2 : dims;
     n.tables = 1 + n.attenuates + n.disperses + n.spreads;
     return n;
@@ -121,6 +121,7 @@ void carve_all(kw_sim *sim, const sizes *s, float *tables[KW_TABLES], char **rec
     carve(sim, &used, &d->work, n.works * elements);
     carve_if(sim, &used, &d->c2, is_map(problem, KW_QUANTITY_C0), elements);
     carve_if(sim, &used, &d->rho0, is_map(problem, KW_QUANTITY_RHO0), elements);
+    for (int a = 0; a < d->dims; a++) carve_if(sim, &used, &d->staggered[a], problem->staggered, elements);
     carve_if(sim, &used, &d->bona, is_map(problem, KW_QUANTITY_BONA), elements);
     carve_if(sim, &used, &d->tau, n.absorbing_maps, elements);
     carve_if(sim, &used, &d->eta, n.absorbing_maps && n.disperses, elements);
@@ -357,6 +358,11 @@ kw_status fill_medium(kw_sim *sim, const kw_field_source *source)
     kw_device *d = &sim->device;
     set_physics(sim);
     if (d->rho0 != nullptr) KW_TRY(fill_field(sim, source, KW_QUANTITY_RHO0, const_cast<float2 *>(d->rho0)));
+    for (int a = 0; a < d->dims; a++) {
+        kw_quantity quantity = (kw_quantity)(KW_QUANTITY_RHO0_X + sim->slots.axis[a]);
+        if (d->staggered[a] != nullptr)
+            KW_TRY(fill_field(sim, source, quantity, const_cast<float2 *>(d->staggered[a])));
+    }
     if (d->bona != nullptr) KW_TRY(fill_field(sim, source, KW_QUANTITY_BONA, const_cast<float2 *>(d->bona)));
     if (d->tau != nullptr) KW_TRY(fill_absorption_maps(sim, source));
     if (d->c2 == nullptr) return KW_OK;

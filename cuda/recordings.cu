@@ -102,7 +102,7 @@ void fill_stencil(const kw_sim *sim, const kw_sensor_set *set, int64_t point, kw
     }
     for (int a = 0; a < sim->slots.dims; a++) {
         int axis = sim->slots.axis[a], slot = sim->slots.slot[a];
-        double index = kw_grid_index(&sim->problem->grid, axis, position[axis]);
+        double index = kw_sensor_index(sim->problem, set->interpolation, axis, position[axis]);
         for (int staggered = 0; staggered < 2; staggered++) {
             int i = slot + 3 * staggered;
             kw_stencil made = kw_stencil_make(set->interpolation, sim->problem->grid.n[axis], index - 0.5 * staggered);

@@ -404,3 +404,35 @@ def test_xdmf_only_beside_fields(shop):
     done = shop.try_run(blob(), "-o", "new.h5")
     assert done.code == 1 and "new.xdmf" in done.err and (shop.folder / "new.xdmf").read_text() == "mine"
     assert not (shop.folder / "new.h5").exists() and not (shop.folder / "new.h5.part").exists()
+
+
+def test_position_at_the_far_edge_belongs_to_the_last_point(shop):
+    """Half a cell beyond the last point: the last point, with the PML outside too, and averaged."""
+    p0, = shop.maps(p0=np.arange(16.0))
+    p0 = shop.maps(p0=np.arange(16.0).reshape(16, 1, 1))[0]
+    for outside in (False, True):
+        scene = periodic([16, 1, 1], H, p0=p0, pml={"size": 5, "outside": outside}, time={"steps": 1}, record={"quantities": ["p"]},
+                         sensors=[{"name": "a", "points_index": [[15.5, 0, 0]]}, {"name": "b", "points_index": [[15.5, 0, 0]], "average": True}])
+        with run_file(shop, scene) as out:
+            assert out["p"][:].tolist() == [[15], [15]] and out["sensors/index"][0, 0] == 15
+
+
+def test_results_that_cannot_be_written_keep_the_traces(shop):
+    """Memory runs out while results are made: the traces stay in the .part file, which says so."""
+    import resource
+    import subprocess
+    from conftest import BINARY, ENVIRONMENT
+    scene = periodic([128, 128, 128], H, pml={"size": 8}, p0={"shapes": [{"shape": "ball", "radius": 5 * H, "value": 1.0}]}, time={"steps": 12},
+                     sensors=[{"name": "s", "points_index": [[60, 60, 60]]}], record={"quantities": ["p", "heat_all"]})
+    shop.write(scene)
+    for limit in range(700, 300, -20):
+        size = limit << 20
+        done = subprocess.run([BINARY, "scene.cfg", "-o", "out.h5", "--force", "--backend", "cpu", "--threads", "1", "-q"], cwd=shop.folder, env=ENVIRONMENT,
+                              capture_output=True, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)))
+        if done.returncode != 0:
+            break
+    assert done.returncode == 4, done.stderr
+    if b"no memory for the" not in done.stderr or b"What was recorded" not in done.stderr:
+        pytest.skip("memory ran out before the results, or the allocator gave it")
+    with h5py.File(shop.folder / "out.h5.part") as out:
+        assert out.attrs["status"] == "incomplete" and out["p"].shape == (1, 12)

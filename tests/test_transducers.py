@@ -317,8 +317,63 @@ def test_wrong_sources(shop, source, words):
 @pytest.mark.parametrize("sensor, words", [
     ({"shape": "line", "from": [0.0, 0.0, 0.0], "to": [1e-4, 0.0, 0.0]}, ["sensors[0].count", "missing"]),
     ({"shape": "line", "from": [0.0, 0.0, 0.0], "to": [1e-4, 0.0, 0.0], "count": 0}, ["sensors[0].count", "from 1"]),
-    ({"shape": "sphere", "radius": 1e-2, "count": 10}, ["sensors[0]", "outside the grid"]),
+    ({"shape": "sphere", "radius": 1e-2, "count": 10}, ["sensors[0].radius", "does not fit"]),
     ({"shape": "point", "points_index": [[1, 1, 0]]}, ["sensors[0].points_index", "contradicts"])])
 def test_wrong_sensors(shop, sensor, words):
     done = shop.try_run(flat(p0=1.0, sensors=[{"name": "s", **sensor}]))
+    assert done.code == 3 and all(word in done.err for word in words), done.err
+
+
+# ---- found by a review ----
+
+def test_snapped_normal_velocity_keeps_its_direction(shop):
+    """A snapped disc along z moves along z alone, and a tilted one by its normal."""
+    scene = periodic([24, 24, 24], H, pml={"size": 4}, time={"cfl": 0.3, "steps": 20}, record={"quantities": ["u_final"]},
+                     sources=[{"quantity": "u_normal", "snap": True, "shape": "disc", "radius": 4 * H, "normal": [0, 0, 1], "signal": BURST}])
+    shop.run(scene)
+    with h5py.File(shop.folder / "out.h5") as out:
+        size = [np.abs(out[k][:]).max() for k in ("ux_final", "uy_final", "uz_final")]
+    scene["sources"][0]["snap"] = False
+    shop.run(scene)
+    with h5py.File(shop.folder / "out.h5") as out:
+        wanted = [np.abs(out[k][:]).max() for k in ("ux_final", "uy_final", "uz_final")]
+    assert size[2] > 1.3 * size[0] and size[2] / size[0] == pytest.approx(wanted[2] / wanted[0], rel=0.3)
+
+
+def test_signals_of_elements_that_do_not_move(shop):
+    """A row for each element, also of those without a part along an axis or with no weight."""
+    rows, = shop.maps(rows=np.array([sampled(0), 0.5 * sampled(1e-7)]))
+    lines = [{"shape": "line", "from": [-12 * H, y * H, 0.0], "to": [-12 * H, (y + 4) * H, 0.0], "normal": [1, 0, 0]} for y in (-8, 3)]
+    a = shop.run(flat(sources=[{"quantity": "u_normal", "elements": lines, "signal": rows}])).p
+    b = shop.run(flat(sources=[{"quantity": "ux", "elements": lines, "signal": rows}])).p
+    assert relative_error(a, b) < 1e-12
+    silent = [lines[0], {**lines[1], "apodization": 0.0}]
+    a = shop.run(flat(sources=[{"quantity": "p", "elements": silent, "signal": rows}])).p
+    one, = shop.maps(first=sampled(0))
+    b = shop.run(flat(sources=[{"quantity": "p", **lines[0], "signal": one}])).p
+    assert relative_error(a, b) < 1e-12
+
+
+def test_delay_laws_do_not_count_flat_axes(shop):
+    line = {"quantity": "p", "points_index": POINTS, "signal": BURST}
+    runs = [shop.run(flat(sources=[{**line, "delay_law": {"focus": [0.0, 5e-4, z], "sound_speed": C}}])).p for z in (0.0, 5e-3)]
+    assert relative_error(*runs) < 1e-12
+    done = shop.try_run(flat(sources=[{**line, "delay_law": {"direction": [1, 0, 1], "sound_speed": C}}]))
+    assert done.code == 3 and "delay_law.direction" in done.err and "z axis" in done.err
+
+
+def test_snapped_elements_have_one_delay_each(shop):
+    lines = [{"shape": "line", "from": [-12 * H, y * H, 0.0], "to": [-12 * H, (y + s * 6) * H, 0.0]} for y, s in ((2, 1), (-2, -1))]
+    array = {"quantity": "p", "elements": lines, "snap": True, "signal": BURST}
+    law = {"focus": [5e-4, 0.0, 0.0], "sound_speed": C}
+    assert relative_error(shop.run(flat(sources=[{**array, "delay_law": law}])).p, shop.run(flat(sources=[array])).p) < 1e-5
+
+
+@pytest.mark.parametrize("source, words", [
+    ({"quantity": "p", "shape": "line", "from": [0.0, 0.0, 0.0], "to": [10.0, 0.0, 0.0], "signal": BURST}, ["sources[0].to", "does not fit", "metres"]),
+    ({"quantity": "p", "shape": "sphere", "radius": 10.0, "signal": BURST}, ["sources[0].radius", "does not fit"]),
+    ({"quantity": "p", "points_index": POINTS, "signal": BURST, "delays": [0.0, 1e20, 0.0, 0.0]}, ["delay", "1e+20"]),
+    ({"quantity": "u_normal", "elements": [{"shape": "line", "from": [0.0, 0.0, 0.0], "to": [5e-4, 0.0, 0.0], "normal": [0, 1, 0], "apodization": 0.0}], "signal": BURST}, ["apodization", "nothing would move"])])
+def test_wrong_sizes_are_found_at_once(shop, source, words):
+    done = shop.try_run(flat(sources=[source]), timeout=20)
     assert done.code == 3 and all(word in done.err for word in words), done.err

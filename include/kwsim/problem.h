@@ -45,11 +45,14 @@ typedef struct kw_map {
 bool kw_map_is_constant(const kw_map *map);
 
 typedef enum kw_quantity {
-    KW_QUANTITY_C0,    /* sound speed, m/s */
-    KW_QUANTITY_RHO0,  /* density, kg/m^3 */
-    KW_QUANTITY_ALPHA, /* absorption coefficient, dB/(MHz^y cm) */
-    KW_QUANTITY_BONA,  /* nonlinearity parameter B/A */
-    KW_QUANTITY_P0,    /* initial pressure, Pa */
+    KW_QUANTITY_C0,     /* sound speed, m/s */
+    KW_QUANTITY_RHO0,   /* density, kg/m^3 */
+    KW_QUANTITY_ALPHA,  /* absorption coefficient, dB/(MHz^y cm) */
+    KW_QUANTITY_BONA,   /* nonlinearity parameter B/A */
+    KW_QUANTITY_P0,     /* initial pressure, Pa */
+    KW_QUANTITY_RHO0_X, /* density at the points staggered along x, kg/m^3, where it is given and not made from rho0 */
+    KW_QUANTITY_RHO0_Y,
+    KW_QUANTITY_RHO0_Z,
     KW_QUANTITY_COUNT
 } kw_quantity;
 
@@ -138,10 +141,12 @@ typedef struct kw_source {
     kw_source_quantity quantity;
     kw_source_mode mode;
     kw_source_after after;
+    bool prescaled; /* the signal is what goes into the field */
     int64_t count;
     int64_t *index;   /* [count][3] grid points; owned */
     double *weight;   /* [count]; NULL: 1; owned */
     double *delay;    /* [count] s, >= 0; NULL: 0; owned */
+    int64_t elements; /* > 0: the entries are those of so many surfaces; else listed points */
     int64_t *row;     /* [count] of the signal, where there are several; NULL: the entry's number; owned */
     kw_signal recipe; /* of the signal; kw_problem_resolve() makes the samples from it */
     int64_t signals;  /* 1: the same for all entries */
@@ -225,6 +230,17 @@ typedef struct kw_recording {
 
 enum { KW_MOST_FREQUENCIES = 32 };
 
+/* What a k-Wave file says that its output repeats. Numbers of samples are 0 where there is no such source, modes -1. */
+typedef struct kw_kwave {
+    bool on; /* the problem is a k-Wave file's; its axes are taken in reverse, so that arrays need no transposing */
+    bool copy_mask;  /* the output repeats the sensor mask */
+    int64_t flag[6]; /* samples of ux, uy, uz, p; 1 of p0; steps of the transducer */
+    int64_t u_mode, u_many, p_mode, p_many;
+    int64_t absorbing; /* 0 lossless, 1 power law, 2 Stokes */
+    int mask_type;     /* 0 indices, 1 corners; -1: no mask */
+    char *description; /* owned */
+} kw_kwave;
+
 typedef struct kw_problem {
     kw_grid grid; /* that is stepped: the user's, with the PML around it where the PML is outside */
     kw_grid user; /* of the scene: its maps, indices and whole-grid results */
@@ -252,6 +268,8 @@ typedef struct kw_problem {
     char **inputs;     /* owned; files that the scene is made of: itself, includes, HDF5 files */
     int64_t input_count;
     char *scene_text; /* owned; the scene with overrides and defaults written out */
+    bool staggered;   /* the three densities at staggered points are given */
+    kw_kwave kwave;
 } kw_problem;
 
 /* Frees what the problem owns and zeroes it; accepts a zeroed or half-filled problem. */
@@ -272,6 +290,10 @@ kw_sensor_place kw_sensor_locate(const kw_problem *problem, int64_t row);
 
 /* Number of the set that row belongs to. */
 int64_t kw_sensor_locate_set(const kw_problem *problem, int64_t row);
+
+/* Index, fractional unless the set takes the nearest points, of a position along an axis of the stepped grid. A position
+ * half a cell beyond the user's last point belongs to that point. */
+double kw_sensor_index(const kw_problem *problem, kw_interpolation interpolation, int axis, double position);
 
 /* Position in m of point `i` of a set. */
 void kw_sensor_position(const kw_problem *problem, const kw_sensor_set *set, int64_t i, double position[3]);

@@ -142,11 +142,16 @@ static kw_status check_density_stability(const kw_running *run)
     const kw_problem *problem = &run->problem;
     const kw_map *rho0 = &problem->map[KW_QUANTITY_RHO0];
     double largest = 0.0;
-    if (kw_map_is_constant(rho0) && !problem->time.estimate_stability) return KW_OK;
-    if (problem->absorption.on || (problem->time.cfl < 0.5 && !problem->time.estimate_stability)) return KW_OK;
+    if (problem->absorption.on && problem->time.estimate_stability)
+        kw_log(KW_LOG_WARNING,
+               "%s: time.estimate_stability is for lossless media: the absorbing criterion is used instead",
+               problem->scene_file);
+    if (problem->absorption.on || (kw_map_is_constant(rho0) && !problem->time.estimate_stability) ||
+        (problem->time.cfl < 0.5 && !problem->time.estimate_stability))
+        return KW_OK;
     KW_TRY(kw_lanczos_estimate(problem, run->summary.backend, &run->command->options, &largest));
     kw_log(KW_LOG_INFO, "stability: the largest eigenvalue is about %.4g; up to 4 is stable", largest);
-    if (largest <= close) return KW_OK;
+    if (largest <= close || kw_map_is_constant(rho0)) return KW_OK; /* without a map dt's limit is known exactly */
     char text[300];
     snprintf(text, sizeof text,
              "%s: time: the density map (ratio %.3g) %s at CFL %.3g: the largest eigenvalue of a step is estimated as "
@@ -201,6 +206,8 @@ static void warn_of_sources(const kw_problem *problem)
 {
     for (int64_t s = 0; s < problem->source_count; s++) {
         const kw_source *source = &problem->sources[s];
+        bool again = s > 0 && source->where != NULL && strcmp(source->where, problem->sources[s - 1].where) == 0;
+        if (again) continue; /* another axis of the same normal velocity */
         int64_t samples = source->samples / source->oversampling;
         if (samples > problem->time.steps)
             kw_log(KW_LOG_WARNING, "%s: the signal has %lld samples and the run %lld steps: the rest is not used",
@@ -471,8 +478,14 @@ static kw_status finish(kw_running *run, kw_status status)
     if (status == KW_INTERRUPTED) result.status = "interrupted";
     if (status == KW_ERR_UNSTABLE) result.status = "unstable";
     run->summary.backend->stats(run->sim, &result.stats);
-    KW_TRY(kw_results_write(&run->problem, run->summary.backend, run->sim, run->command->options.precision,
-                            run->recorder, result.stats.steps, status == KW_OK));
+    kw_status written = kw_results_write(&run->problem, run->summary.backend, run->sim, run->command->options.precision,
+                                         run->recorder, result.stats.steps, status == KW_OK);
+    if (written != KW_OK && status == KW_OK) { /* the traces are kept all the same */
+        snprintf(message, sizeof message, "%s. What was recorded is in %s", kw_error_message(),
+                 kw_recorder_part(run->recorder));
+        result.status = "incomplete";
+        status = written;
+    }
     result.total_seconds = kw_clock_seconds() - run->start;
     kw_recorder *recorder = run->recorder;
     run->recorder = NULL;

@@ -14,8 +14,14 @@ bool kw_map_is_constant(const kw_map *map)
 
 const char *kw_quantity_name(kw_quantity quantity)
 {
-    static const char *const name[KW_QUANTITY_COUNT] = {"sound speed", "density", "absorption coefficient",
-                                                        "nonlinearity", "initial pressure"};
+    static const char *const name[KW_QUANTITY_COUNT] = {"sound speed",
+                                                        "density",
+                                                        "absorption coefficient",
+                                                        "nonlinearity",
+                                                        "initial pressure",
+                                                        "density staggered in x",
+                                                        "density staggered in y",
+                                                        "density staggered in z"};
     return name[quantity];
 }
 
@@ -28,6 +34,10 @@ bool kw_problem_has(const kw_problem *problem, kw_quantity quantity)
         return problem->nonlinear;
     case KW_QUANTITY_P0:
         return problem->has_p0;
+    case KW_QUANTITY_RHO0_X:
+    case KW_QUANTITY_RHO0_Y:
+    case KW_QUANTITY_RHO0_Z:
+        return problem->staggered && kw_axis_active(&problem->grid, (int)quantity - KW_QUANTITY_RHO0_X);
     default:
         return true;
     }
@@ -82,6 +92,7 @@ void kw_problem_free(kw_problem *problem)
     free(problem->output_file);
     free(problem->scene_file);
     free(problem->scene_text);
+    free(problem->kwave.description);
     memset(problem, 0, sizeof *problem);
 }
 
@@ -119,6 +130,15 @@ int64_t kw_sensor_locate_set(const kw_problem *problem, int64_t row)
     return low;
 }
 
+double kw_sensor_index(const kw_problem *problem, kw_interpolation interpolation, int axis, double position)
+{
+    double index = kw_grid_index(&problem->grid, axis, position);
+    bool margins = problem->inner.hi[axis] > 0;
+    double low = margins ? (double)problem->inner.lo[axis] : 0.0;
+    double high = (double)((margins ? problem->inner.hi[axis] : problem->grid.n[axis]) - 1);
+    return interpolation == KW_NEAREST ? fmin(fmax(floor(index + 0.5), low), high) : index;
+}
+
 kw_sensor_place kw_sensor_locate(const kw_problem *problem, int64_t row)
 {
     const kw_grid *grid = &problem->grid;
@@ -136,8 +156,7 @@ kw_sensor_place kw_sensor_locate(const kw_problem *problem, int64_t row)
     }
     bool exact = set->average || set->interpolation != KW_NEAREST;
     for (int i = 0; i < 3; i++) {
-        double nearest = floor(kw_grid_index(grid, i, place.asked[i]) + 0.5);
-        place.index[i] = (int64_t)fmin(fmax(nearest, 0.0), (double)(grid->n[i] - 1));
+        place.index[i] = (int64_t)kw_sensor_index(problem, KW_NEAREST, i, place.asked[i]);
         place.used[i] =
             exact && kw_axis_active(grid, i) ? place.asked[i] : kw_grid_coordinate(grid, i, (double)place.index[i]);
     }
@@ -176,7 +195,8 @@ double kw_source_bytes(const kw_problem *problem)
         bool recipe = source->recipe.kind != KW_SIGNAL_SAMPLES;
         int64_t steps = problem->time.steps > 0 ? problem->time.steps : problem->time.asked_steps;
         double samples = recipe ? (double)steps : (double)source->signals * (double)source->samples;
-        double most = source->delay != NULL ? KW_DELAY_OVERSAMPLING : 1.0;
+        bool made = source->oversampling > 0;
+        double most = source->delay == NULL || (made && !recipe) ? 1.0 : KW_DELAY_OVERSAMPLING;
         double entry = 32.0 + (source->weight != NULL ? 8.0 : 0.0) + (source->delay != NULL ? 16.0 : 0.0);
         bytes +=
             8.0 * samples * most + entry * (double)source->count; /* points, and their factors while they are made */
@@ -235,6 +255,9 @@ static kw_status resolve_source(const kw_problem *problem, kw_source *source)
     source->lag = malloc((size_t)source->count * sizeof *source->lag + 1);
     if (source->lag == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for the sources");
     for (int64_t i = 0; i < source->count; i++) {
+        if (!(source->delay[i] <= 1e9 * problem->time.dt))
+            return kw_fail(KW_ERR_SCENE, "%s: a delay of %g s is more than 1e9 steps of %g s", source->where,
+                           source->delay[i], problem->time.dt);
         source->lag[i] = source->delay[i] / problem->time.dt * source->oversampling;
         longest = fmax(longest, source->delay[i] / problem->time.dt);
     }

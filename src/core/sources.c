@@ -8,6 +8,7 @@ static double factor(const kw_problem *problem, const kw_source *source, double 
     const kw_grid *grid = &problem->grid;
     double dims = kw_grid_dims(grid), dt = problem->time.dt, cell = 1.0;
     int first = kw_axis_active(grid, 0) ? 0 : kw_axis_active(grid, 1) ? 1 : 2;
+    if (source->prescaled) return 1.0;
     for (int i = 0; i < 3; i++)
         if (kw_axis_active(grid, i)) cell *= grid->h[i];
     if (source->quantity == KW_SOURCE_VOLUME) return dt * medium / (dims * cell);
@@ -119,6 +120,8 @@ double kw_problem_amplitude(const kw_problem *problem)
         double unit = source->quantity == KW_SOURCE_P ? 1.0 : impedance, heaviest = source->weight == NULL ? 1.0 : 0.0;
         for (int64_t i = 0; i < source->count && source->weight != NULL; i++)
             heaviest = fmax(heaviest, fabs(source->weight[i]));
+        if (source->prescaled && source->quantity == KW_SOURCE_P)
+            unit = kw_grid_dims(&problem->grid) * map[KW_QUANTITY_C0].max * map[KW_QUANTITY_C0].max;
         if (source->quantity == KW_SOURCE_VOLUME) /* what dt of it makes in a cell, as a pressure */
             unit =
                 factor(problem, source, map[KW_QUANTITY_RHO0].max) * map[KW_QUANTITY_C0].max * map[KW_QUANTITY_C0].max;

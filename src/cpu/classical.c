@@ -125,6 +125,11 @@ static inline const kw_real *staggered_row(const kw_sim *sim, int a, int64_t x, 
 {
     const kw_layout *layout = &sim->layout;
     int64_t columns = layout->slots.n[KW_COLUMNS];
+    if (sim->staggered[a] != NULL) {
+        const kw_real *given = sim->staggered[a] + x * layout->real_pitch + y * columns;
+        for (int64_t z = 0; z < columns; z++) row[z] = sim->dt / given[z];
+        return row;
+    }
     if (sim->rho0_map == NULL) return NULL;
     const kw_real *here = sim->rho0_map + x * layout->real_pitch + y * columns, *next = here;
     if (layout->slots.slot[a] == KW_LINES && x + 1 < layout->slots.n[KW_LINES]) next = here + layout->real_pitch;

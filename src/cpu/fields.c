@@ -140,6 +140,9 @@ static kw_status fill_medium(kw_sim *sim, const kw_field_source *source)
     sim->rho0 = (kw_real)map[KW_QUANTITY_RHO0].min;
     sim->bona = (kw_real)map[KW_QUANTITY_BONA].min;
     if (sim->rho0_map != NULL) KW_TRY(fill_field(sim, source, KW_QUANTITY_RHO0, sim->rho0_map));
+    for (int a = 0; a < sim->layout.slots.dims && sim->problem->staggered; a++)
+        KW_TRY(
+            fill_field(sim, source, (kw_quantity)(KW_QUANTITY_RHO0_X + sim->layout.slots.axis[a]), sim->staggered[a]));
     if (sim->bona_map != NULL) KW_TRY(fill_field(sim, source, KW_QUANTITY_BONA, sim->bona_map));
     if (sim->c2_map != NULL) {
         KW_TRY(fill_field(sim, source, KW_QUANTITY_C0, sim->c2_map));

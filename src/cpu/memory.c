@@ -70,6 +70,8 @@ static void list_fields(kw_sim *sim, kw_parts *parts)
     }
     if (is_map(problem, KW_QUANTITY_C0)) add(parts, &sim->c2_map, field, "medium maps");
     if (is_map(problem, KW_QUANTITY_RHO0)) add(parts, &sim->rho0_map, field, "medium maps");
+    for (int a = 0; a < layout->slots.dims; a++)
+        if (problem->staggered) add(parts, &sim->staggered[a], field, "medium maps");
     if (is_map(problem, KW_QUANTITY_BONA)) add(parts, &sim->bona_map, field, "medium maps");
     if (absorbing_map) add(parts, &sim->tau_map, field, "medium maps");
     if (absorbing_map && sim->disperses) add(parts, &sim->eta_map, field, "medium maps");

@@ -56,7 +56,7 @@ static kw_cpu_stencil make_stencil(const kw_sim *sim, const kw_sensor_set *set, 
         stencil.slot[slot] = stencil.staggered[slot] = kw_stencil_make(KW_NEAREST, 1, 0);
     for (int a = 0; a < sim->layout.slots.dims; a++) {
         int axis = sim->layout.slots.axis[a], slot = sim->layout.slots.slot[a];
-        double index = kw_grid_index(&sim->problem->grid, axis, position[axis]);
+        double index = kw_sensor_index(sim->problem, set->interpolation, axis, position[axis]);
         int64_t n = sim->problem->grid.n[axis];
         stencil.slot[slot] = kw_stencil_make(set->interpolation, n, index);
         stencil.staggered[slot] = kw_stencil_make(set->interpolation, n, index - 0.5);

@@ -56,7 +56,8 @@ struct kw_sim {
 
     kw_real dt, c2, rho0, tau, eta, bona;                      /* where constant */
     kw_real *c2_map, *rho0_map, *tau_map, *eta_map, *bona_map; /* else; NULL where constant */
-    bool attenuates, disperses;                                /* terms with transforms */
+    kw_real *staggered[3];      /* rho0_i of each active axis, where given; else the mean of neighbours is taken */
+    bool attenuates, disperses; /* terms with transforms */
 
     kw_real *kappa;        /* [n[KW_LINES]/2 + 1][spec_pitch], divided by the number of points; so the next three */
     kw_real *kappa_source; /* cos(c_ref dt |k|/2), for additive sources */

@@ -52,6 +52,11 @@ kw_status kw_recorder_array(kw_recorder *recorder, const kw_array *array, kw_rec
         layout.chunk[i] = array->rank >= 3 && i < array->rank - 2 ? 1 : array->dim[i];
         if (array->rank < 3 && layout.chunk[i] > 65536) layout.chunk[i] = 65536;
     }
+    if (array->rank >= 3) { /* planes in chunks of a megabyte or more */
+        int64_t *x = &layout.chunk[array->rank - 3], plane = layout.dim[array->rank - 2] * layout.dim[array->rank - 1];
+        *x = (INT64_C(1) << 18) / plane;
+        *x = *x < 1 ? 1 : *x > layout.dim[array->rank - 3] ? layout.dim[array->rank - 3] : *x;
+    }
     kw_status status = KW_OK;
     hid_t group = kw_open_group(recorder->file, array->group);
     hid_t dataset = group < 0 ? -1 : kw_make_dataset(group, array->name, kw_real_type(recorder), &layout);

@@ -31,10 +31,11 @@ double kw_recorder_bytes(const kw_problem *problem, kw_precision precision)
         total +=
             ring + (blocks ? fmin(fmax((double)KW_BLOCK_BYTES, sample), sample * (double)MOST_BLOCK_SAMPLES) : 0.0);
         fields |= recording->kind != KW_RECORD_SENSORS;
+        if (recording->kind == KW_RECORD_HEAT) total += 36.0 * (double)kw_box_points(&recording->cover);
     }
-    double plane = 8.0 * (double)problem->user.n[1] * (double)problem->user.n[2];
+    double plane = 4.0 * (double)problem->user.n[1] * (double)problem->user.n[2];
     double slab = fmin(fmax((double)KW_BLOCK_BYTES, plane), plane * (double)problem->user.n[0]);
-    return total + (fields ? 6.0 * slab : 0.0); /* a slab of a result, and its accumulators in double */
+    return total + (fields ? 13.0 * slab : 0.0); /* a slab of single numbers, and its accumulators in double */
 }
 
 /* ---- before the run ---- */

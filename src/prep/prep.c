@@ -231,21 +231,20 @@ static kw_status scan_map(kw_maps *maps, kw_map *map, int quantity)
 static const struct {
     double least, most;
     const char *unit;
-} usual[KW_QUANTITY_COUNT] = {{200.0, 12000.0, "m/s"},
-                              {0.5, 25000.0, "kg/m^3"},
-                              {0.0, 100.0, "dB/(MHz^y cm)"},
-                              {0.0, 100.0, ""},
-                              {-INFINITY, INFINITY, "Pa"}};
+} usual[KW_QUANTITY_COUNT] = {{200.0, 12000.0, "m/s"},  {0.5, 25000.0, "kg/m^3"},    {0.0, 100.0, "dB/(MHz^y cm)"},
+                              {0.0, 100.0, ""},         {-INFINITY, INFINITY, "Pa"}, {0.5, 25000.0, "kg/m^3"},
+                              {0.5, 25000.0, "kg/m^3"}, {0.5, 25000.0, "kg/m^3"}};
 
 /* Beyond these even single precision's exponent is not safe. */
 static const struct {
     double least, most;
-} sane[KW_QUANTITY_COUNT] = {{1e-6, 1e9}, {1e-9, 1e9}, {0.0, 1e9}, {0.0, 1e9}, {-1e30, 1e30}};
+} sane[KW_QUANTITY_COUNT] = {{1e-6, 1e9},   {1e-9, 1e9}, {0.0, 1e9},  {0.0, 1e9},
+                             {-1e30, 1e30}, {1e-9, 1e9}, {1e-9, 1e9}, {1e-9, 1e9}};
 
 static kw_status check_range(const kw_map *map, int quantity)
 {
     const int64_t *lo = map->min_at, *hi = map->max_at;
-    bool positive = quantity == KW_QUANTITY_C0 || quantity == KW_QUANTITY_RHO0;
+    bool positive = quantity == KW_QUANTITY_C0 || quantity == KW_QUANTITY_RHO0 || quantity >= KW_QUANTITY_RHO0_X;
     if (quantity != KW_QUANTITY_P0 && (map->min < 0.0 || (positive && map->min == 0.0)))
         return kw_fail(KW_ERR_SCENE, "%s: must be %s 0 %s, got %g at grid point (%lld, %lld, %lld)", map->where,
                        positive ? ">" : ">=", usual[quantity].unit, map->min, (long long)lo[0], (long long)lo[1],

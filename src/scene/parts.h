@@ -15,8 +15,9 @@ kw_status kw_scene_length(const kw_node *node, const char *key, const kw_grid *g
 /* A position in m from `key`, or from `key`_index as grid indices; *value stays if neither is there. */
 kw_status kw_scene_position(const kw_node *node, const char *key, const kw_grid *grid, double value[3]);
 
-/* A unit vector; flat axes have no part in it, but in a shape's `direction`. */
-kw_status kw_scene_direction(const kw_node *node, const char *key, const kw_grid *grid, double value[3]);
+/* A unit vector; unless `may_be_flat`, flat axes must have no part in it. */
+kw_status kw_scene_direction(const kw_node *node, const char *key, const kw_grid *grid, bool may_be_flat,
+                             double value[3]);
 
 /* surfaces.c: a transducer's surface, its keys `shape`, place, direction and lengths; `more` are the other keys. */
 kw_status kw_scene_surface(const kw_node *node, const kw_grid *grid, const char *more, kw_surface *surface);

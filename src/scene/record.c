@@ -35,7 +35,9 @@ static kw_status no_memory(void) { return kw_fail(KW_ERR_RESOURCE, "no memory fo
 static kw_status add_recording(kw_problem *problem, const kw_recording *like, const char *name, kw_recording_kind kind,
                                kw_recording **added)
 {
+    const kw_recording held = *like; /* which may lie in the list that moves */
     size_t count = (size_t)problem->recording_count;
+    like = &held;
     kw_recording *all = realloc(problem->recordings, (count + 1) * sizeof *all);
     if (all == NULL) return no_memory();
     kw_recording *r = &all[count];
@@ -47,7 +49,7 @@ static kw_status add_recording(kw_problem *problem, const kw_recording *like, co
     r->frequencies = like->frequencies;
     r->frequency = malloc((size_t)like->frequencies * sizeof *r->frequency + 1);
     if (r->name == NULL || r->where == NULL || r->frequency == NULL) return no_memory();
-    memcpy(r->frequency, like->frequency, (size_t)like->frequencies * sizeof *r->frequency);
+    for (int f = 0; f < like->frequencies; f++) r->frequency[f] = like->frequency[f];
     r->box = r->cover = problem->inner;
     *added = r;
     return KW_OK;

@@ -56,7 +56,8 @@ static kw_status lengths3(const kw_node *node, const char *key, const kw_grid *g
     return KW_OK;
 }
 
-kw_status kw_scene_direction(const kw_node *node, const char *key, const kw_grid *grid, double value[3])
+kw_status kw_scene_direction(const kw_node *node, const char *key, const kw_grid *grid, bool may_be_flat,
+                             double value[3])
 {
     KW_TRY(kw_node_require(node, key, "a direction [x, y, z]"));
     KW_TRY(kw_node_reals3(node, key, KW_ANY(""), false, value));
@@ -64,7 +65,7 @@ kw_status kw_scene_direction(const kw_node *node, const char *key, const kw_grid
     if (!(length > 0.0)) return kw_node_fail(node, key, "must not be [0, 0, 0]");
     for (int i = 0; i < 3; i++) {
         value[i] /= length;
-        if (!kw_axis_active(grid, i) && value[i] != 0.0 && strcmp(key, "direction") != 0)
+        if (!kw_axis_active(grid, i) && value[i] != 0.0 && !may_be_flat)
             return kw_node_fail(node, key, "must be 0 along the %c axis, which has one point", 'x' + i);
     }
     return KW_OK;
@@ -97,7 +98,7 @@ static kw_status read_cylinder(const kw_node *node, const kw_grid *grid, const c
 {
     KW_TRY(check_keys(node, "center center_index direction radius radius_index length length_index", more));
     KW_TRY(kw_scene_position(node, "center", grid, shape->center));
-    KW_TRY(kw_scene_direction(node, "direction", grid, shape->direction));
+    KW_TRY(kw_scene_direction(node, "direction", grid, true, shape->direction));
     KW_TRY(kw_scene_length(node, "radius", grid, &shape->extent[0]));
     KW_TRY(kw_scene_length(node, "length", grid, &shape->extent[1]));
     shape->extent[1] *= 0.5;
@@ -115,7 +116,7 @@ static kw_status read_halfspace(const kw_node *node, const kw_grid *grid, const 
 {
     KW_TRY(check_keys(node, "point point_index normal", more));
     KW_TRY(kw_scene_position(node, "point", grid, shape->center));
-    return kw_scene_direction(node, "normal", grid, shape->direction);
+    return kw_scene_direction(node, "normal", grid, false, shape->direction);
 }
 
 static kw_status read_gaussian(const kw_node *node, const kw_grid *grid, const char *more, kw_shape *shape)

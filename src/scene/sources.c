@@ -12,7 +12,7 @@ static kw_status no_memory(void) { return kw_fail(KW_ERR_RESOURCE, "no memory fo
 static kw_status read_points(const kw_node *node, const kw_problem *problem, kw_source *source)
 {
     kw_sensor_set set = {0};
-    kw_problem places = {.grid = problem->grid, .sets = &set, .set_count = 1};
+    kw_problem places = {.grid = problem->grid, .inner = problem->inner, .sets = &set, .set_count = 1};
     kw_status status = kw_scene_place(node, problem, &set);
     source->count = set.rows = set.count;
     if (status == KW_OK) status = kw_machine_need(32.0 * (double)set.count, "the sources' points");
@@ -27,13 +27,7 @@ static kw_status read_points(const kw_node *node, const kw_problem *problem, kw_
 }
 
 /* Rows that a dataset of signals may have beside one: of the elements, or of the listed points. */
-static int64_t signal_rows(const kw_source *source)
-{
-    int64_t rows = 0;
-    if (source->row == NULL) return source->count;
-    for (int64_t i = 0; i < source->count; i++) rows = source->row[i] + 1 > rows ? source->row[i] + 1 : rows;
-    return rows;
-}
+static int64_t signal_rows(const kw_source *source) { return source->elements > 0 ? source->elements : source->count; }
 
 static kw_status read_rows(const kw_dataset *dataset, kw_source *source)
 {
@@ -46,7 +40,7 @@ static kw_status read_rows(const kw_dataset *dataset, kw_source *source)
     if ((!one && !rows) || source->samples < 1 || (source->signals != 1 && source->signals != wanted))
         return kw_fail(KW_ERR_SCENE,
                        "\"%s\" must be samples, or rows x samples with one row for each of the %lld %s, got %s",
-                       dataset->name, (long long)wanted, source->row != NULL ? "elements" : "points", shape);
+                       dataset->name, (long long)wanted, source->elements > 0 ? "elements" : "points", shape);
     KW_TRY(kw_machine_need(8.0 * (double)source->signals * (double)source->samples, "the sources' signals"));
     source->signal = malloc((size_t)(source->signals * source->samples) * sizeof *source->signal);
     if (source->signal == NULL) return no_memory();
@@ -162,6 +156,7 @@ static kw_status read_source(const kw_node *node, kw_problem *problem)
         return kw_node_fail(node, "mode", "must be additive for this quantity, got \"dirichlet\"");
     if (quantity == U_NORMAL && !kw_node_has(node, "shape") && !kw_node_has(node, "elements"))
         return kw_node_fail(node, "quantity", "\"u_normal\" needs a surface: shape or elements");
+    bool any = false;
     const char *unit = quantity == KW_SOURCE_P ? "Pa" : quantity == VOLUME ? "m^3/s" : "m/s";
     for (int axis = 0; axis < (quantity == U_NORMAL ? 3 : 1); axis++) {
         if (quantity == U_NORMAL && !kw_axis_active(&problem->grid, axis)) continue;
@@ -173,10 +168,14 @@ static kw_status read_source(const kw_node *node, kw_problem *problem)
         source->after = (kw_source_after)after;
         source->where = kw_node_where(node, NULL);
         KW_TRY(read_entries(node, problem, quantity == U_NORMAL, source));
+        if (quantity == U_NORMAL && source->count == 0) { /* the normal has no part along this axis */
+            kw_source_free(&problem->sources[--problem->source_count]);
+            continue;
+        }
         KW_TRY(read_signal(node, unit, source));
-        if (quantity == U_NORMAL && source->count == 0) kw_source_free(&problem->sources[--problem->source_count]);
+        any = true;
     }
-    return KW_OK;
+    return any ? KW_OK : kw_node_fail(node, "elements", "every apodization is 0: nothing would move");
 }
 
 kw_status kw_scene_sources(const kw_node *root, kw_problem *problem)

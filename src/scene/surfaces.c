@@ -41,7 +41,7 @@ static kw_status read_normal(const kw_node *node, const kw_grid *grid, bool need
     double focus[3] = {0}, length = 0.0;
     KW_TRY(kw_node_exclude(node, "focus", "normal"));
     KW_TRY(kw_node_exclude(node, "focus_index", "normal"));
-    if (kw_node_has(node, "normal")) return kw_scene_direction(node, "normal", grid, surface->normal);
+    if (kw_node_has(node, "normal")) return kw_scene_direction(node, "normal", grid, false, surface->normal);
     if (!kw_node_has(node, "focus") && !kw_node_has(node, "focus_index"))
         return needed ? kw_node_require(node, "normal", "a direction [x, y, z], or focus a point that it looks at")
                       : KW_OK;
@@ -89,13 +89,40 @@ static kw_status read_rectangle(const kw_node *node, const kw_grid *grid, kw_sur
     KW_TRY(read_normal(node, grid, true, surface));
     kw_surface_choose_side(surface);
     if (!kw_node_has(node, "side")) return KW_OK;
-    KW_TRY(kw_scene_direction(node, "side", grid, surface->side));
+    KW_TRY(kw_scene_direction(node, "side", grid, false, surface->side));
     double along = 0.0;
     for (int i = 0; i < 3; i++) along += surface->side[i] * surface->normal[i];
     return fabs(along) < 1e-6 ? KW_OK : kw_node_fail(node, "side", "must be at a right angle to the normal");
 }
 
-kw_status kw_scene_surface(const kw_node *node, const kw_grid *grid, const char *more, kw_surface *surface)
+/* Nothing that fits into the grid is longer than its diagonal: a length in the wrong unit is found before it is covered
+ * with nodes. */
+static kw_status check_size(const kw_node *node, const kw_grid *grid, const kw_surface *surface)
+{
+    double sum = 0.0;
+    bool curved = surface->kind == KW_SURFACE_ARC || surface->kind == KW_SURFACE_BOWL;
+    for (int i = 0; i < 3; i++) {
+        double side = kw_axis_active(grid, i) ? (double)grid->n[i] * grid->h[i] : 0.0;
+        sum += side * side;
+    }
+    const struct {
+        const char *key;
+        double value;
+    } length[] = {{"radius", curved ? 0.0 : surface->radius},
+                  {"aperture", surface->aperture},
+                  {"to", surface->kind == KW_SURFACE_LINE ? surface->length : 0.0},
+                  {"length", surface->kind == KW_SURFACE_LINE ? 0.0 : surface->length},
+                  {"width", surface->width}};
+    for (size_t i = 0; i < sizeof length / sizeof length[0]; i++)
+        if (length[i].value > sqrt(sum))
+            return kw_node_fail(
+                node, kw_node_has(node, length[i].key) ? length[i].key : NULL,
+                "the surface does not fit into the grid: %g m, and the grid's diagonal is %g m (lengths are in metres)",
+                length[i].value, sqrt(sum));
+    return KW_OK;
+}
+
+static kw_status read_surface(const kw_node *node, const kw_grid *grid, const char *more, kw_surface *surface)
 {
     enum { POINT, LINE, ARC, DISC, RING, RECTANGLE, BOWL, SPHERE };
     static const kw_surface_kind kinds[] = {KW_SURFACE_POINT, KW_SURFACE_LINE,      KW_SURFACE_ARC,  KW_SURFACE_DISC,
@@ -128,4 +155,10 @@ kw_status kw_scene_surface(const kw_node *node, const kw_grid *grid, const char 
     KW_TRY(read_normal(node, grid, true, surface));
     kw_surface_choose_side(surface);
     return KW_OK;
+}
+
+kw_status kw_scene_surface(const kw_node *node, const kw_grid *grid, const char *more, kw_surface *surface)
+{
+    KW_TRY(read_surface(node, grid, more, surface));
+    return check_size(node, grid, surface);
 }

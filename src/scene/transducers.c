@@ -16,6 +16,7 @@ static kw_status no_memory(void) { return kw_fail(KW_ERR_RESOURCE, "no memory fo
 /* The later, the nearer to the focus, or the farther along the direction. */
 typedef struct kw_law {
     bool on, focused;
+    bool counts[3]; /* flat axes do not */
     double point[3], direction[3], speed;
 } kw_law;
 
@@ -23,6 +24,7 @@ static kw_status read_law(const kw_node *parent, const kw_grid *grid, kw_law *la
 {
     kw_node node;
     *law = (kw_law){.on = kw_node_has(parent, "delay_law")};
+    for (int i = 0; i < 3; i++) law->counts[i] = kw_axis_active(grid, i);
     if (!law->on) return KW_OK;
     KW_TRY(kw_node_group(parent, "delay_law", &node));
     KW_TRY(kw_node_check_keys(&node, "focus focus_index direction sound_speed"));
@@ -32,7 +34,7 @@ static kw_status read_law(const kw_node *parent, const kw_grid *grid, kw_law *la
     KW_TRY(kw_node_require(&node, "sound_speed", "the speed in m/s at which the delays are counted"));
     KW_TRY(kw_node_real(&node, "sound_speed", KW_POSITIVE("m/s"), false, &law->speed));
     if (law->focused) return kw_scene_position(&node, "focus", grid, law->point);
-    return kw_scene_direction(&node, "direction", grid, law->direction);
+    return kw_scene_direction(&node, "direction", grid, false, law->direction);
 }
 
 /* Delay in s up to a constant. */
@@ -41,6 +43,7 @@ static double law_delay(const kw_law *law, const double x[3])
     double sum = 0.0;
     for (int i = 0; i < 3; i++) {
         double d = x[i] - law->point[i];
+        if (!law->counts[i]) continue;
         sum += law->focused ? d * d : x[i] * law->direction[i];
     }
     return law->on ? (law->focused ? -sqrt(sum) : sum) / law->speed : 0.0;
@@ -228,43 +231,56 @@ static kw_status spread_element(const kw_node *node, const kw_problem *problem, 
 
 /* ---- snapping ---- */
 
-static int by_value(const void *a, const void *b)
+/* A node at its nearest grid point. */
+typedef struct kw_snapped {
+    int64_t place;
+    double weight; /* the normal along the velocity's axis; 1 for others */
+} kw_snapped;
+
+static int by_place(const void *a, const void *b)
 {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    int64_t x = ((const kw_snapped *)a)->place, y = ((const kw_snapped *)b)->place;
     return x < y ? -1 : x > y;
 }
 
-/* The grid points nearest to the surface, each once, as if they had been listed. */
+static void snap_nodes(const kw_grid *grid, const kw_surface_nodes *nodes, int axis, bool outward, kw_snapped *snapped)
+{
+    for (int64_t k = 0; k < nodes->count; k++) {
+        int64_t index[3];
+        for (int i = 0; i < 3; i++) {
+            double nearest = floor(kw_grid_index(grid, i, nodes->position[3 * k + i]) + 0.5);
+            index[i] = kw_axis_active(grid, i) ? (int64_t)fmin(fmax(nearest, 0.0), (double)(grid->n[i] - 1)) : 0;
+        }
+        snapped[k] = (kw_snapped){kw_grid_offset(grid, index), outward ? nodes->normal[3 * k + axis] : 1.0};
+    }
+    qsort(snapped, (size_t)nodes->count, sizeof *snapped, by_place);
+}
+
+/* The grid points nearest to the surface, each once, as if they had been listed; of a normal velocity with the mean of
+ * the nodes' normals. */
 static kw_status snap_element(const kw_node *node, const kw_problem *problem, const kw_element *element,
-                              const kw_law *law, int64_t row, double *earliest, kw_source *source)
+                              const kw_law *law, bool by_node, int axis, bool outward, int64_t row, double *earliest,
+                              kw_source *source)
 {
     const kw_grid *grid = &problem->grid;
     kw_surface_nodes nodes;
     KW_TRY(kw_surface_quadrature(&element->surface, kw_grid_min_spacing(grid), &nodes));
-    int64_t *place = malloc((size_t)nodes.count * sizeof *place + 1);
-    kw_status status = place != NULL ? check_nodes(node, &problem->user, &nodes) : no_memory();
-    for (int64_t k = 0; k < nodes.count && status == KW_OK; k++) {
-        int64_t index[3];
-        for (int i = 0; i < 3; i++)
-            index[i] = !kw_axis_active(grid, i)
-                           ? 0
-                           : (int64_t)fmin(fmax(floor(kw_grid_index(grid, i, nodes.position[3 * k + i]) + 0.5), 0.0),
-                                           (double)(grid->n[i] - 1));
-        place[k] = kw_grid_offset(grid, index);
-    }
-    if (status == KW_OK) qsort(place, (size_t)nodes.count, sizeof *place, by_value);
+    kw_snapped *snapped = malloc((size_t)nodes.count * sizeof *snapped + 1);
+    kw_status status = snapped != NULL ? check_nodes(node, &problem->user, &nodes) : no_memory();
+    if (status == KW_OK) snap_nodes(grid, &nodes, axis, outward, snapped);
     if (status == KW_OK) status = grow(source, nodes.count);
-    for (int64_t k = 0; k < nodes.count && status == KW_OK; k++) {
-        if (k > 0 && place[k] == place[k - 1]) continue;
-        int64_t index[3] = {place[k] / grid->n[2] / grid->n[1], place[k] / grid->n[2] % grid->n[1],
-                            place[k] % grid->n[2]};
-        double position[3];
+    for (int64_t k = 0, end; k < nodes.count && status == KW_OK; k = end) {
+        int64_t place = snapped[k].place;
+        double sum = 0.0, position[3];
+        for (end = k; end < nodes.count && snapped[end].place == place; end++) sum += snapped[end].weight;
+        double weight = element->apodization * sum / (double)(end - k);
+        int64_t index[3] = {place / grid->n[2] / grid->n[1], place / grid->n[2] % grid->n[1], place % grid->n[2]};
         for (int i = 0; i < 3; i++) position[i] = kw_grid_coordinate(grid, i, (double)index[i]);
-        double delay = law_delay(law, position);
+        double delay = law_delay(law, by_node ? position : element->surface.center);
         *earliest = fmin(*earliest, delay);
-        add_entry(source, index, element->apodization, element->delay + delay, row);
+        if (weight != 0.0) add_entry(source, index, weight, element->delay + delay, row);
     }
-    free(place);
+    free(snapped);
     kw_surface_nodes_free(&nodes);
     return status;
 }
@@ -288,7 +304,7 @@ static kw_status add_element(const kw_node *node, const kw_problem *problem, con
         element->surface.normal[0] != 0.0 || element->surface.normal[1] != 0.0 || element->surface.normal[2] != 0.0;
     if (outward && !pointed)
         return kw_node_require(node, "normal", "the direction in which the line radiates, or focus");
-    if (snap) return snap_element(node, problem, element, law, row, earliest, source);
+    if (snap) return snap_element(node, problem, element, law, by_node, axis, outward, row, earliest, source);
     return spread_element(node, problem, element, law, by_node, axis, outward, row, earliest, source);
 }
 
@@ -302,6 +318,7 @@ kw_status kw_scene_transducer(const kw_node *node, const kw_problem *problem, in
     KW_TRY(kw_node_bool(node, "snap", true, &snap));
     KW_TRY(read_law(node, &problem->user, &law));
     KW_TRY(kw_node_list(node, "elements", &count));
+    source->elements = count > 0 ? count : 1;
     if (source->mode == KW_DIRICHLET && !snap)
         return kw_node_fail(node, "mode", "\"dirichlet\" holds the field at grid points: it needs snap = true here");
     if (source->quantity == KW_SOURCE_VOLUME && count == 0 && strcmp(kw_node_word(node, "shape"), "point") != 0)
