@@ -23,6 +23,9 @@ def run_program(arguments, cwd, timeout=300, environment=None):
     return SimpleNamespace(code=done.returncode, out=done.stdout.decode(), err=done.stderr.decode())
 
 
+slow = pytest.mark.skipif("KWSIM_SANITIZED" in os.environ, reason="takes minutes unoptimised; the release build runs it")
+
+
 def why_not_usable(backend):
     """What --list-backends says against a backend; "" if it is usable here."""
     out = run_program(["--list-backends"], ".").out

@@ -92,7 +92,7 @@ def test_readme_names_only_what_exists():
     for path in re.findall(r"`((?:configs|scripts|src|include|tests|benchmarks|cuda|examples)/[\w./-]*)`", readme):
         assert os.path.exists(os.path.join(ROOT, path)), path
     for option in set(re.findall(r"(?<![\w-])--([a-z-]{3,})", readme)):
-        assert option in text_of("src", "app", "options.c") or option in ("build", "install", "prefix"), option
+        assert option in (text_of("src", "app", "options.c") + text_of("src", "app", "kwave_options.c")) or option in ("build", "install", "prefix"), option
 
 
 def test_the_project_stands_alone():

@@ -5,7 +5,7 @@ import h5py
 import numpy as np
 import pytest
 
-from conftest import need, periodic, relative_error
+from conftest import need, periodic, relative_error, slow
 from test_golden import REFERENCE, golden_scene
 
 H, C, RHO = 1e-4, 1500.0, 1000.0
@@ -417,6 +417,7 @@ def test_position_at_the_far_edge_belongs_to_the_last_point(shop):
             assert out["p"][:].tolist() == [[15], [15]] and out["sensors/index"][0, 0] == 15
 
 
+@slow
 def test_results_that_cannot_be_written_keep_the_traces(shop):
     """Memory runs out while results are made: the traces stay in the .part file, which says so."""
     import resource

@@ -626,7 +626,11 @@ def test_many_steps_cost_no_disk_before_they_run(shop):
                            stderr=subprocess.PIPE)
     import signal
     import time
-    time.sleep(1.5)
+    for _ in range(300):  # until it steps
+        time.sleep(0.1)
+        if (shop.folder / "scene.h5.part").exists():
+            break
+    time.sleep(1.0)
     run.send_signal(signal.SIGINT)
     run.communicate(timeout=20)
     assert run.returncode == 130

@@ -3,7 +3,7 @@ import h5py
 import numpy as np
 import pytest
 
-from conftest import need, periodic, relative_error
+from conftest import need, periodic, relative_error, slow
 
 H, C, RHO = 1e-4, 1500.0, 1000.0
 BACKENDS = [("cpu", True), ("cpu", False), ("cuda", False)]
@@ -32,6 +32,7 @@ def steady(cfl=0.25, points_per_period=48):
 
 # ---- strength ----
 
+@slow
 @pytest.mark.parametrize("spacing", [[H, H], [H, 1.4 * H]])
 @pytest.mark.parametrize("degrees", [0, 20, 45, 70, 90])
 @pytest.mark.parametrize("quantity", ["p", "u_normal"])
@@ -53,6 +54,7 @@ def test_plane_wave_of_any_direction(shop, quantity, degrees, spacing):
     assert np.abs(result.p[0]).max() == pytest.approx(1, abs=0.01)
 
 
+@slow
 @pytest.mark.parametrize("spacing", [H, 0.5 * H])
 def test_volume_velocity_point(shop, spacing):
     """p = rho q'(t + dt/2 - r/c)/(4 pi r), on any spacing, from between grid points."""
@@ -84,6 +86,7 @@ def piston_axis(z, radius, k):
     return 2 * np.abs(np.sin(k / 2 * (np.sqrt(z**2 + radius**2) - z)))
 
 
+@slow
 @pytest.mark.parametrize("backend, double, degrees", [("cpu", False, 0), ("cpu", False, 30), ("cpu", False, 45), ("cuda", False, 0),
                                                       ("cuda", False, 30), ("cuda", False, 45)])
 def test_rotated_piston(shop, backend, double, degrees):
@@ -115,6 +118,7 @@ def oneil_axis(z, curvature, aperture, k):
     return np.abs(2 / (1 - z / curvature) * np.sin(k * (rim - z) / 2))
 
 
+@slow
 @pytest.mark.parametrize("backend, double", [("cpu", False), ("cuda", False)])
 @pytest.mark.parametrize("normal", [[1, 0, 0], [0.8, 0.6, 0]])
 def test_focused_bowl(shop, backend, double, normal):

@@ -215,7 +215,7 @@ typedef enum kw_recording_kind {
 typedef struct kw_recording {
     char *name; /* its group in the output, "" for the root; owned */
     kw_recording_kind kind;
-    int64_t first_set, set_count; /* KW_RECORD_SENSORS */
+    int64_t first_set, set_count; /* KW_RECORD_SENSORS; 0 for others */
     kw_box box;                   /* else: what is reported */
     kw_box cover;                 /* else: what is recorded; larger than box for the heat */
     unsigned series;              /* each sample is kept */

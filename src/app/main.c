@@ -17,7 +17,10 @@ static kw_status end_output(kw_status status)
 int main(int argc, char **argv)
 {
     static kw_command command;
-    kw_command_parse(argc, argv, &command);
+    if (kw_command_is_kwave(argc, argv))
+        kw_command_parse_kwave(argc, argv, &command);
+    else
+        kw_command_parse(argc, argv, &command);
     kw_report_open(command.verbosity);
     if (command.list_backends) {
         kw_report_backends(&command.options);

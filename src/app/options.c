@@ -21,7 +21,9 @@ enum {
     KEY_LIST,
     KEY_SET,
     KEY_BACKEND,
-    KEY_DEVICE
+    KEY_DEVICE,
+    KEY_KWAVE,
+    KEY_WRITE_KWAVE
 };
 
 static const struct argp_option table[] = {
@@ -30,6 +32,8 @@ static const struct argp_option table[] = {
     {"steps", KEY_STEPS, "N", 0, "Take N steps instead of what the scene says", 0},
     {"dry-run", KEY_DRY_RUN, NULL, 0, "Check the scene, print the summary, and stop", 0},
     {"force", KEY_FORCE, NULL, 0, "Replace an existing output", 0},
+    {"write-kwave", KEY_WRITE_KWAVE, "FILE", 0, "Write the scene as a k-Wave input file, and stop", 0},
+    {"kwave", KEY_KWAVE, NULL, 0, "Take the command line of the field's solvers: --kwave --help", 0},
     {"backend", KEY_BACKEND, "NAME", 0, "auto, cpu or cuda (default: auto)", 1},
     {"precision", KEY_PRECISION, "NAME", 0, "single or double (default: single)", 1},
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all that this process may use)", 1},
@@ -119,6 +123,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case KEY_LIST:
         command->list_backends = true;
         break;
+    case KEY_WRITE_KWAVE:
+        command->write_kwave = argument;
+        break;
     case KEY_NO_PROGRESS:
         command->no_progress = true;
         break;
@@ -136,7 +143,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     return 0;
 }
 
-static void print_version(FILE *out, struct argp_state *state)
+void kw_print_version(FILE *out, struct argp_state *state)
 {
     unsigned major, minor, release;
     (void)state;
@@ -150,15 +157,16 @@ void kw_command_parse(int argc, char **argv, kw_command *command)
     static const struct argp parser = {
         table,
         parse_option,
-        "SCENE.cfg",
-        "Simulates an acoustic field: a scene (libconfig) in, sensor traces (HDF5) out.\v"
+        "SCENE.cfg\nKWAVE_INPUT.h5",
+        "Simulates an acoustic field: a scene (libconfig), or a k-Wave input file, in; sensor traces (HDF5) out.\v"
         "Exit codes: 0 done, 1 run failed, 2 wrong command line, 3 wrong scene, 4 backend or memory not "
         "available, 5 went unstable, 130 interrupted. Manual: man kwsim",
         NULL,
         NULL,
         NULL};
-    argp_program_version_hook = print_version;
+    argp_program_version_hook = kw_print_version;
     argp_err_exit_status = KW_ERR_USAGE;
-    *command = (kw_command){.backend = "auto", .options = {.threads = kw_machine_threads()}};
+    *command =
+        (kw_command){.backend = "auto", .options = {.threads = kw_machine_threads()}, .kwave = {.p = true, .start = 1}};
     argp_parse(&parser, argc, argv, 0, NULL, command);
 }

@@ -4,8 +4,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "kwsim/backend.h"
+#include "kwsim/kwave.h"
 
 enum { KW_MOST_OVERRIDES = 256 };
 
@@ -18,10 +20,22 @@ typedef struct kw_command {
     int override_count;
     int64_t steps; /* 0: the scene's */
     bool dry_run, force, list_backends, no_progress;
-    int verbosity; /* -1 quiet, 0, 1 verbose */
+    int verbosity;           /* -1 quiet, 0, 1 verbose */
+    kw_kwave_request kwave;  /* for k-Wave inputs */
+    bool is_kwave;           /* the field's command line: the input is a k-Wave file, whatever it looks like */
+    bool asked;              /* an output was named on the field's command line */
+    const char *write_kwave; /* NULL, or where to write the scene as a k-Wave input */
 } kw_command;
 
 /* Parses the arguments; prints help or version and exits 0, or explains a wrong one and exits 2. */
 void kw_command_parse(int argc, char **argv, kw_command *command);
+
+/* What --version prints; for argp. */
+struct argp_state;
+void kw_print_version(FILE *out, struct argp_state *state);
+
+/* Is it the field's command line: called under a solver's name, or with --kwave? */
+bool kw_command_is_kwave(int argc, char **argv);
+void kw_command_parse_kwave(int argc, char **argv, kw_command *command);
 
 #endif

@@ -266,14 +266,27 @@ static kw_status keep_inputs(const kw_running *run)
     return KW_OK;
 }
 
+/* A scene, or a k-Wave input. */
+static kw_status load_problem(const kw_command *command, kw_problem *problem)
+{
+    kw_kwave_request request = command->kwave;
+    if (!command->is_kwave && !kw_kwave_is(command->scene))
+        return kw_scene_load(command->scene, command->overrides, command->override_count, command->steps, problem);
+    if (command->override_count > 0)
+        return kw_fail(KW_ERR_USAGE, "--set is for scenes; \"%s\" is a k-Wave input", command->scene);
+    if (command->steps > 0) request.steps = command->steps;
+    return kw_kwave_load(command->scene, &request, problem);
+}
+
 static kw_status prepare_problem(kw_running *run)
 {
     const kw_command *command = run->command;
     kw_problem *problem = &run->problem;
-    KW_TRY(kw_scene_load(command->scene, command->overrides, command->override_count, command->steps, problem));
+    KW_TRY(load_problem(command, problem));
     snprintf(run->output, sizeof run->output, "%s", command->output != NULL ? command->output : problem->output_file);
     run->summary.output = run->output;
-    if (!command->dry_run) KW_TRY(kw_recorder_check(run->output, command->force));
+    bool writes = !command->dry_run && command->write_kwave == NULL;
+    if (writes) KW_TRY(kw_recorder_check(run->output, command->force));
     KW_TRY(keep_inputs(run));
     KW_TRY(choose_backend(run));
     KW_TRY(kw_prep_scan(problem, command->options.threads));
@@ -505,6 +518,18 @@ static kw_status simulate(kw_running *run)
     return finish(run, status);
 }
 
+/* --write-kwave: the scene in the field's format, for its own solvers. */
+static kw_status write_kwave(kw_running *run)
+{
+    const kw_command *command = run->command;
+    if (run->problem.kwave.on)
+        return kw_fail(KW_ERR_USAGE, "--write-kwave is for scenes; \"%s\" is a k-Wave input", command->scene);
+    KW_TRY(kw_prep_open(&run->problem, command->options.threads, &run->source));
+    kw_status status = kw_kwave_write(command->write_kwave, command->force, &run->problem, &run->source);
+    kw_prep_close(&run->source);
+    return status;
+}
+
 kw_status kw_run(const kw_command *command)
 {
     kw_running *run = calloc(1, sizeof *run);
@@ -515,7 +540,10 @@ kw_status kw_run(const kw_command *command)
     catch_signals();
     kw_status status = prepare_problem(run);
     if (status == KW_OK) kw_report_summary(&run->summary);
-    if (status == KW_OK && !command->dry_run) status = simulate(run);
+    if (status == KW_OK && command->write_kwave != NULL)
+        status = write_kwave(run);
+    else if (status == KW_OK && !command->dry_run)
+        status = simulate(run);
     kw_recorder_discard(run->recorder);
     if (run->sim != NULL) run->summary.backend->destroy(run->sim);
     free(run->samples);

@@ -44,7 +44,7 @@ static herr_t write_slabs(kw_recorder *recorder, hid_t dataset, const kw_array *
     return result;
 }
 
-kw_status kw_recorder_array(kw_recorder *recorder, const kw_array *array, kw_recorder_read read, void *self)
+kw_status kw_put_array(kw_recorder *recorder, const kw_array *array, kw_recorder_read read, void *self)
 {
     kw_layout_of layout = {.rank = array->rank, .compression = recorder->problem->compression};
     for (int i = 0; i < array->rank; i++) {

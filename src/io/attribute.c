@@ -98,7 +98,7 @@ hid_t kw_make_dataset(hid_t at, const char *name, hid_t type, const kw_layout_of
         grows |= layout->grows == i + 1;
     }
     hid_t space = H5Screate_simple(layout->rank, size, most), how = H5Pcreate(H5P_DATASET_CREATE);
-    if (grows || layout->compression > 0) H5Pset_chunk(how, layout->rank, chunk);
+    if (grows || layout->chunked || layout->compression > 0) H5Pset_chunk(how, layout->rank, chunk);
     if (layout->compression > 0) {
         H5Pset_shuffle(how);
         H5Pset_deflate(how, (unsigned)layout->compression);

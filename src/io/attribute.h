@@ -3,6 +3,7 @@
 #define KW_IO_ATTRIBUTE_H
 
 #include <hdf5.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 herr_t kw_put_text(hid_t at, const char *name, const char *value);
@@ -22,6 +23,7 @@ hid_t kw_open_group(hid_t file, const char *name);
 typedef struct kw_layout_of {
     int rank; /* up to 5 */
     int64_t dim[5], chunk[5];
+    bool chunked;    /* also if nothing grows or is compressed */
     int grows;       /* number of the dimension that grows, from 1; 0: none */
     int compression; /* 0 to 9 */
 } kw_layout_of;

@@ -25,12 +25,25 @@ typedef struct kw_series {
     int64_t in_block, written;
 } kw_series;
 
+/* How an output is laid out. */
+typedef struct kw_format {
+    herr_t (*begin)(kw_recorder *recorder, const kw_recorder_info *info); /* what is known before the run */
+    kw_status (*samples)(kw_recorder *recorder, int recording, const void *samples, int64_t count);
+    kw_status (*array)(kw_recorder *recorder, const kw_array *array, kw_recorder_read read, void *self);
+    herr_t (*end)(kw_recorder *recorder, const kw_recorder_result *result);
+} kw_format;
+
+extern const kw_format kw_native_format, kw_kwave_format;
+
 struct kw_recorder {
     char *path, *part;
     bool force;
     const kw_problem *problem;
     kw_precision precision;
     hid_t file;
+    const kw_format *format;
+    hid_t *cuboid; /* k-Wave's format: datasets of the series, [quantity][cuboid] */
+    int64_t cuboids;
     kw_series *series; /* [problem->recording_count] */
     double last_flush;
     kw_xdmf xdmf;
@@ -50,7 +63,11 @@ void kw_box_size(const kw_box *box, int64_t size[3]);
 /* describe.c */
 herr_t kw_put_description(const kw_recorder *recorder, const kw_recorder_info *info);
 
+/* array.c */
+kw_status kw_put_array(kw_recorder *recorder, const kw_array *array, kw_recorder_read read, void *self);
+
 /* series.c */
+kw_status kw_put_samples(kw_recorder *recorder, int recording, const void *samples, int64_t count);
 kw_status kw_prepare_series(kw_recorder *recorder);
 herr_t kw_put_all_series(kw_recorder *recorder);
 kw_status kw_finish_series(kw_recorder *recorder);

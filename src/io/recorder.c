@@ -103,6 +103,9 @@ static void close_file(kw_recorder *recorder, herr_t *result)
         memset(series->dataset, 0, sizeof series->dataset);
         series->time = 0;
     }
+    for (int64_t i = 0; i < recorder->cuboids; i++)
+        if (H5Dclose(recorder->cuboid[i]) < 0) *result = -1;
+    recorder->cuboids = 0;
     if (recorder->file > 0 && H5Fclose(recorder->file) < 0) *result = -1;
     recorder->file = 0;
 }
@@ -112,6 +115,7 @@ static void free_recorder(kw_recorder *recorder)
     for (int r = 0; r < recorder->problem->recording_count && recorder->series != NULL; r++)
         free(recorder->series[r].block);
     kw_xdmf_free(&recorder->xdmf);
+    free(recorder->cuboid);
     free(recorder->series);
     free(recorder->path);
     free(recorder->part);
@@ -132,12 +136,15 @@ const char *kw_recorder_part(const kw_recorder *recorder) { return recorder->par
 
 /* ---- what is known before the run ---- */
 
-static herr_t put_all(kw_recorder *recorder, const kw_recorder_info *info)
+static herr_t begin(kw_recorder *recorder, const kw_recorder_info *info)
 {
     KW_PUT(kw_put_description(recorder, info));
-    KW_PUT(kw_put_all_series(recorder));
-    return H5Fflush(recorder->file, H5F_SCOPE_LOCAL);
+    return kw_put_all_series(recorder);
 }
+
+static herr_t end(kw_recorder *recorder, const kw_recorder_result *result);
+
+const kw_format kw_native_format = {begin, kw_put_samples, kw_put_array, end};
 
 static kw_status prepare(kw_recorder *recorder, const char *path, const kw_recorder_info *info)
 {
@@ -148,7 +155,9 @@ static kw_status prepare(kw_recorder *recorder, const char *path, const kw_recor
     KW_TRY(kw_recorder_check(path, recorder->force));
     KW_TRY(kw_xdmf_open(recorder));
     KW_TRY(create_file(recorder));
-    return put_all(recorder, info) < 0 ? kw_cannot_write(recorder) : KW_OK;
+    herr_t written = recorder->format->begin(recorder, info);
+    if (written >= 0) written = H5Fflush(recorder->file, H5F_SCOPE_LOCAL);
+    return written < 0 ? kw_cannot_write(recorder) : KW_OK;
 }
 
 kw_status kw_recorder_create(const char *path, bool force, const kw_problem *problem, const kw_recorder_info *info,
@@ -159,6 +168,7 @@ kw_status kw_recorder_create(const char *path, bool force, const kw_problem *pro
     if (recorder == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory");
     recorder->force = force;
     recorder->problem = problem;
+    recorder->format = problem->kwave.on ? &kw_kwave_format : &kw_native_format;
     recorder->precision = info->precision;
     kw_status status = prepare(recorder, path, info);
     if (status != KW_OK)
@@ -170,7 +180,17 @@ kw_status kw_recorder_create(const char *path, bool force, const kw_problem *pro
 
 /* ---- the end ---- */
 
-static herr_t put_result(const kw_recorder *recorder, const kw_recorder_result *result)
+kw_status kw_recorder_samples(kw_recorder *recorder, int recording, const void *samples, int64_t count)
+{
+    return recorder->format->samples(recorder, recording, samples, count);
+}
+
+kw_status kw_recorder_array(kw_recorder *recorder, const kw_array *array, kw_recorder_read read, void *self)
+{
+    return recorder->format->array(recorder, array, read, self);
+}
+
+static herr_t end(kw_recorder *recorder, const kw_recorder_result *result)
 {
     hid_t file = recorder->file;
     KW_PUT(kw_put_text(file, "status", result->status));
@@ -181,15 +201,15 @@ static herr_t put_result(const kw_recorder *recorder, const kw_recorder_result *
     KW_PUT(kw_put_real(file, "seconds_planning", result->stats.plan_seconds));
     KW_PUT(kw_put_real(file, "seconds_stepping", result->stats.step_seconds));
     KW_PUT(kw_put_real(file, "seconds_total", result->total_seconds));
-    return kw_put_real(file, "memory_bytes", result->stats.bytes);
+    KW_PUT(kw_put_real(file, "memory_bytes", result->stats.bytes));
+    return strcmp(result->status, "complete") == 0 ? kw_xdmf_add_snapshots(recorder) : 0;
 }
 
 kw_status kw_recorder_finish(kw_recorder *recorder, const kw_recorder_result *result)
 {
     kw_status status = kw_finish_series(recorder);
-    herr_t written = status != KW_OK ? -1 : put_result(recorder, result);
+    herr_t written = status != KW_OK ? -1 : recorder->format->end(recorder, result);
     bool complete = strcmp(result->status, "complete") == 0;
-    if (written >= 0 && complete) written = kw_xdmf_add_snapshots(recorder);
     if (written < 0 && status == KW_OK) status = kw_cannot_write(recorder);
     close_file(recorder, &written);
     if (written < 0 && status == KW_OK) status = kw_cannot_write(recorder);

@@ -173,7 +173,7 @@ kw_status kw_prepare_series(kw_recorder *recorder)
         series->rows = kw_recording_rows(problem, recording);
         if (recording->series == 0) continue;
         series->block_samples = block_samples(problem, recording, recorder->precision);
-        if (recording->kind != KW_RECORD_SENSORS) continue;
+        if (recording->kind != KW_RECORD_SENSORS || problem->kwave.on) continue;
         int64_t columns = kw_bit_count(recording->series) * series->block_samples;
         series->block = malloc((size_t)(series->rows * columns * real) + 1);
         if (series->block == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for a block of traces");
@@ -245,7 +245,7 @@ static kw_status write_snapshot(kw_recorder *recorder, kw_series *series, const 
     return KW_OK;
 }
 
-kw_status kw_recorder_samples(kw_recorder *recorder, int recording, const void *samples, int64_t count)
+kw_status kw_put_samples(kw_recorder *recorder, int recording, const void *samples, int64_t count)
 {
     kw_series *series = &recorder->series[recording];
     int64_t bytes = series->rows * series->count * (int64_t)kw_real_size(recorder->precision);

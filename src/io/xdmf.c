@@ -12,7 +12,7 @@ kw_status kw_xdmf_open(kw_recorder *recorder)
     const kw_problem *problem = recorder->problem;
     bool fields = problem->final != 0;
     for (int r = 0; r < problem->recording_count; r++) fields |= problem->recordings[r].kind != KW_RECORD_SENSORS;
-    if (!fields || !problem->xdmf) return KW_OK;
+    if (!fields || !problem->xdmf || problem->kwave.on) return KW_OK;
     const char *slash = strrchr(recorder->path, '/'), *dot = strrchr(recorder->path, '.');
     size_t length =
         dot != NULL && (slash == NULL || dot > slash + 1) ? (size_t)(dot - recorder->path) : strlen(recorder->path);
