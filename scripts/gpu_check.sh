@@ -22,7 +22,7 @@ check() { printf '\n== %s\n' "$*"; "$@" || { failed=1; printf 'FAILED: %s\n' "$*
 "$build/kwsim" --list-backends
 check "$build/tests/conformance" cuda single
 check "$python" -m pytest -q -p no:cacheprovider -rs tests/test_golden.py tests/test_gpu.py
-check "$python" -m pytest -q -p no:cacheprovider -rs -k cuda tests/test_record.py tests/test_transducers.py tests/test_domain.py
+check "$python" -m pytest -q -p no:cacheprovider -rs -k cuda tests/test_record.py tests/test_transducers.py tests/test_domain.py tests/test_kwave.py
 sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
 for tool in memcheck racecheck initcheck synccheck; do
     more=()
