@@ -364,7 +364,7 @@ def read_item(item, folder):
     return data
 
 
-@pytest.mark.parametrize("size", [[14, 12, 16], [14, 1, 16], [1, 12, 16]])
+@pytest.mark.parametrize("size", [[14, 12, 16], [14, 1, 16], [1, 12, 16], [70, 12, 130]])
 def test_xdmf_puts_x_y_z_where_they_belong(shop, size):
     """A marker that is not symmetric in any axis, in the fields and in the snapshots of a box off the middle."""
     import xml.etree.ElementTree as xml

@@ -32,45 +32,42 @@ void kw_xdmf_free(kw_xdmf *xdmf)
 
 /* ---- points ---- */
 
-/* One component of the points of plane x, [y][z]. */
-static void fill_plane(const kw_grid *grid, const kw_box *box, int component, int64_t x, float *plane)
+enum { BLOCK = 64 }; /* points of a chunk's edge */
+
+/* Component `component` of the points of a chunk, which depends on its place along that axis alone. */
+static void fill_block(const kw_grid *grid, const kw_box *box, int component, const int64_t first[4],
+                       const int64_t count[4], float *block)
 {
-    int64_t size[3];
-    kw_box_size(box, size);
-    for (int64_t i = 0; i < size[1] * size[2]; i++) {
-        int64_t at[3] = {x, i / size[2], i % size[2]};
-        plane[i] = (float)kw_grid_coordinate(grid, component, (double)(box->lo[component] + at[component]));
-    }
+    for (int64_t x = 0; x < count[0]; x++)
+        for (int64_t y = 0; y < count[1]; y++)
+            for (int64_t z = 0; z < count[2]; z++) {
+                const int64_t at[3] = {x, y, z};
+                int64_t index = box->lo[component] + first[component] + at[component];
+                *block++ = (float)kw_grid_coordinate(grid, component, (double)index);
+            }
 }
 
-/* y and z are the same on every plane: compressed once, and the compressed chunk copied. */
-static herr_t write_component(hid_t dataset, const kw_grid *grid, const kw_box *box, int component, float *plane)
+/* Copies the compressed chunk at `first` to all places across the component's axis, where it is the same. */
+static herr_t copy_block(hid_t dataset, int component, const int64_t size[3], const int64_t chunk[4],
+                         const int64_t first[4])
 {
-    int64_t size[3];
-    kw_box_size(box, size);
-    hsize_t offset[4] = {0, 0, 0, (hsize_t)component}, bytes = 0;
-    int64_t count[4] = {1, size[1], size[2], 1};
+    hsize_t from[4], bytes = 0;
     uint32_t filters = 0;
-    void *chunk = NULL;
-    herr_t result = 0;
-    for (int64_t x = 0; x < size[0] && result >= 0; x++) {
-        int64_t first[4] = {x, 0, 0, component};
-        if (x == 0 || component == 0) {
-            fill_plane(grid, box, component, x, plane);
-            result = kw_write_block(dataset, H5T_NATIVE_FLOAT, first, count, plane);
-            continue;
+    for (int i = 0; i < 4; i++) from[i] = (hsize_t)first[i];
+    KW_PUT(H5Dflush(dataset));
+    KW_PUT(H5Dget_chunk_storage_size(dataset, from, &bytes));
+    void *raw = malloc((size_t)bytes + 1);
+    if (raw == NULL) return -1;
+    herr_t result = H5Dread_chunk(dataset, H5P_DEFAULT, from, &filters, raw);
+    int b = component == 0 ? 1 : 0, c = component == 2 ? 1 : 2;
+    for (int64_t i = 0; i < size[b]; i += chunk[b])
+        for (int64_t j = 0; j < size[c] && result >= 0; j += chunk[c]) {
+            hsize_t to[4] = {from[0], from[1], from[2], from[3]};
+            to[b] = (hsize_t)i;
+            to[c] = (hsize_t)j;
+            if (i > 0 || j > 0) result = H5Dwrite_chunk(dataset, H5P_DEFAULT, filters, to, (size_t)bytes, raw);
         }
-        if (chunk == NULL) {
-            result = H5Dflush(dataset);
-            if (result >= 0) result = H5Dget_chunk_storage_size(dataset, offset, &bytes);
-            chunk = malloc((size_t)bytes + 1);
-            if (chunk == NULL) return -1;
-            if (result >= 0) result = H5Dread_chunk(dataset, H5P_DEFAULT, offset, &filters, chunk);
-        }
-        hsize_t to[4] = {(hsize_t)x, 0, 0, (hsize_t)component};
-        if (result >= 0) result = H5Dwrite_chunk(dataset, H5P_DEFAULT, filters, to, (size_t)bytes, chunk);
-    }
-    free(chunk);
+    free(raw);
     return result;
 }
 
@@ -80,15 +77,22 @@ static herr_t write_points(const kw_recorder *recorder, int number, const kw_box
     int64_t size[3];
     kw_box_size(box, size);
     snprintf(name, sizeof name, "points_%d", number);
-    kw_layout_of layout = {
-        .rank = 4, .dim = {size[0], size[1], size[2], 3}, .chunk = {1, size[1], size[2], 1}, .compression = 1};
+    kw_layout_of layout = {.rank = 4, .dim = {size[0], size[1], size[2], 3}, .chunk = {0, 0, 0, 1}, .compression = 1};
+    for (int i = 0; i < 3; i++) layout.chunk[i] = size[i] < BLOCK ? size[i] : BLOCK;
     hid_t group = kw_open_group(recorder->file, "xdmf");
     hid_t dataset = group < 0 ? -1 : kw_make_dataset(group, name, H5T_IEEE_F32LE, &layout);
-    float *plane = malloc((size_t)(size[1] * size[2]) * sizeof *plane);
-    herr_t result = dataset < 0 || plane == NULL ? -1 : kw_put_text(dataset, "units", "m");
-    for (int i = 0; i < 3 && result >= 0; i++)
-        result = write_component(dataset, &recorder->problem->grid, box, i, plane);
-    free(plane);
+    float *block = malloc(sizeof *block * BLOCK * BLOCK * BLOCK);
+    herr_t result = dataset < 0 || block == NULL ? -1 : kw_put_text(dataset, "units", "m");
+    for (int a = 0; a < 3 && result >= 0; a++)
+        for (int64_t at = 0; at < size[a] && result >= 0; at += layout.chunk[a]) {
+            int64_t first[4] = {0, 0, 0, a}, count[4] = {layout.chunk[0], layout.chunk[1], layout.chunk[2], 1};
+            first[a] = at;
+            if (size[a] - at < count[a]) count[a] = size[a] - at;
+            fill_block(&recorder->problem->grid, box, a, first, count, block);
+            result = kw_write_block(dataset, H5T_NATIVE_FLOAT, first, count, block);
+            if (result >= 0) result = copy_block(dataset, a, size, layout.chunk, first);
+        }
+    free(block);
     if (dataset >= 0 && H5Dclose(dataset) < 0) result = -1;
     if (group >= 0) H5Gclose(group);
     return result;
