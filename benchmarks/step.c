@@ -2,7 +2,8 @@
  *
  *     step BACKEND PRECISION MEDIUM NX [NY NZ]     -> one line of CSV
  *     MEDIUM: homogeneous, c0, c0_rho0 (maps), absorbing (y = 1.5), stokes (y = 2), nonlinear, everything (all maps,
- *     absorbing and nonlinear), p_source (64 additive points with one signal instead of p0)
+ *     absorbing and nonlinear), p_source (64 additive points with one signal instead of p0); homogeneous-classical and
+ *     c0-classical force the classical step where mixed space would be taken; "-sparse" records p on every tenth step
  *     step                                         -> the header of the CSV
  *
  * p is recorded at 64 points on every step. Times are medians of rounds; the first call is reported apart. "effective"
@@ -78,8 +79,10 @@ static void fill_problem(kw_problem *problem, const int n[3], const char *medium
                         range[KW_QUANTITY_COUNT] = {100, 100, 0.1, 1, 1};
     bool all = strcmp(medium, "everything") == 0, both = all || strcmp(medium, "c0_rho0") == 0;
     bool source = strcmp(medium, "p_source") == 0;
-    bool is_map[KW_QUANTITY_COUNT] = {both || strcmp(medium, "c0") == 0, both, all, all, true};
+    bool is_map[KW_QUANTITY_COUNT] = {both || strcmp(medium, "c0") == 0 || strncmp(medium, "c0-", 3) == 0, both, all,
+                                      all, true};
     *problem = (kw_problem){.has_p0 = !source, .cpu_wisdom = true, .time = {.asked_cfl = 0.3, .asked_steps = 1 << 20}};
+    problem->stepper = strstr(medium, "-classical") != NULL ? KW_STEPPER_CLASSICAL : KW_STEPPER_AUTO;
     problem->nonlinear = all || strcmp(medium, "nonlinear") == 0;
     problem->absorption = (kw_absorption){.power = 1.5, .attenuation = true, .dispersion = true};
     problem->absorption.on = all || strcmp(medium, "absorbing") == 0 || strcmp(medium, "stokes") == 0;
@@ -103,6 +106,7 @@ static void fill_problem(kw_problem *problem, const int n[3], const char *medium
     problem->recording_count = 1;
     problem->recordings[0] =
         (kw_recording){.set_count = 1, .series = 1u << KW_REC_P, .to = INT64_C(1) << 53, .every = 1};
+    if (strstr(medium, "-sparse") != NULL) problem->recordings[0].every = 10;
     problem->set_count = 1;
     problem->sets = calloc(1, sizeof *problem->sets);
     double *position = malloc(sizeof(double) * 3 * SENSORS);

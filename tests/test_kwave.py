@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
-from conftest import BINARY, ENVIRONMENT, need, periodic, relative_error, run_program
+from conftest import BINARY, ENVIRONMENT, need, periodic, relative_error, run_program, slow
 from test_golden import REFERENCE
 
 FILES = os.path.join(REFERENCE, "kwave")
@@ -43,7 +43,7 @@ def attribute(item, name):
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("version", ["1.1", "1.2"])
+@pytest.mark.parametrize("version", [pytest.param("1.1", marks=slow), "1.2"])
 @pytest.mark.parametrize("backend, double", [("cpu", True), ("cpu", False), ("cuda", False)])
 def test_same_output(tmp_path, case, version, backend, double):
     """Every dataset of the original's output: name, shape, type, attributes, values."""
@@ -293,6 +293,7 @@ def scenes():
                           **{**common, "pml": {"size": [4, 5, 0]}})
 
 
+@slow
 @pytest.mark.parametrize("name, scene", scenes(), ids=[name for name, scene in scenes()])
 def test_scene_as_kwave_input(shop, name, scene):
     """The written file gives the scene's result, to the rounding of its single-precision numbers."""

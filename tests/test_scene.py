@@ -224,7 +224,7 @@ def test_sensor_at_nan(shop):
 def test_binary_file_as_scene(shop):
     shop.maps(c=np.ones(3))
     done = run_program(["maps.h5"], shop.folder)
-    assert done.code == 3 and "is not a text file" in done.err
+    assert done.code == 3 and "no k-Wave input, and no scene" in done.err
 
 
 def test_missing_scene_and_folder_as_scene(shop):

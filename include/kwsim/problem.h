@@ -164,6 +164,9 @@ enum { KW_DELAY_OVERSAMPLING = 8 };
 /* Frees what a source owns and zeroes it. */
 void kw_source_free(kw_source *source);
 
+/* How a step is taken: mixed where it can be (kw_mixed_obstacle()), or always the one named. The numbers are the same. */
+typedef enum kw_stepper { KW_STEPPER_AUTO, KW_STEPPER_CLASSICAL, KW_STEPPER_MIXED } kw_stepper;
+
 typedef enum kw_sensor_kind { KW_SENSOR_POINTS, KW_SENSOR_BOX } kw_sensor_kind;
 
 /* How a position between grid points is read: at the nearest grid point, trilinearly, or by a windowed sinc of
@@ -259,9 +262,10 @@ typedef struct kw_problem {
     int64_t set_count;
     kw_recording *recordings; /* owned */
     int recording_count;
-    unsigned final;    /* fields written after the last step, bits 1 << kw_recorded */
-    int compression;   /* 0 to 9, of the output's datasets */
-    bool xdmf;         /* NAME.xdmf beside an output with fields */
+    unsigned final;  /* fields written after the last step, bits 1 << kw_recorded */
+    int compression; /* 0 to 9, of the output's datasets */
+    bool xdmf;       /* NAME.xdmf beside an output with fields */
+    kw_stepper stepper;
     bool cpu_wisdom;   /* keep FFTW's measured plans in the user's cache folder */
     char *output_file; /* owned */
     char *scene_file;  /* owned; as given */
@@ -280,6 +284,10 @@ bool kw_problem_has(const kw_problem *problem, kw_quantity quantity);
 
 /* True if the absorption needs transforms of its own: a power law that is not Stokes'. */
 bool kw_absorption_is_fractional(const kw_problem *problem);
+
+/* Why the mixed-space step cannot take this problem, in words for a person; NULL if it can: linear and lossless, constant
+ * density, at least two axes, additive sources of one signal, no velocities recorded. Before the scan maps count as maps. */
+const char *kw_mixed_obstacle(const kw_problem *problem);
 
 /* Number of recorded rows over all sets. */
 int64_t kw_sensor_count(const kw_problem *problem);

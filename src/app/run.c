@@ -202,6 +202,21 @@ static kw_status check_absorbing_stability(const kw_problem *problem)
     return KW_OK;
 }
 
+/* A stepper that was asked for by name must be able to take the run. */
+static kw_status check_stepper(const kw_running *run)
+{
+    const kw_problem *problem = &run->problem;
+    const char *obstacle = kw_mixed_obstacle(problem);
+    if (problem->stepper != KW_STEPPER_MIXED) return KW_OK;
+    if (obstacle != NULL)
+        return kw_fail(KW_ERR_SCENE, "%s: stepper: \"mixed\" cannot take this run, since %s; take \"auto\" or \"classical\"",
+                       problem->scene_file, obstacle);
+    if (run->summary.backend != kw_backend_find("cpu"))
+        return kw_fail(KW_ERR_SCENE, "%s: stepper: the backend %s has no \"mixed\" one yet; take \"auto\" or \"classical\", or --backend cpu",
+                       problem->scene_file, run->summary.backend->name);
+    return KW_OK;
+}
+
 static void warn_of_sources(const kw_problem *problem)
 {
     for (int64_t s = 0; s < problem->source_count; s++) {
@@ -293,6 +308,7 @@ static kw_status prepare_problem(kw_running *run)
     KW_TRY(kw_problem_resolve(problem));
     KW_TRY(check_stability(problem));
     KW_TRY(check_absorbing_stability(problem));
+    KW_TRY(check_stepper(run));
     warn_of_sources(problem);
     warn_of_sensors_in_pml(problem);
     run->amplitude = kw_problem_amplitude(problem);

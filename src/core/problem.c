@@ -96,6 +96,23 @@ void kw_problem_free(kw_problem *problem)
     memset(problem, 0, sizeof *problem);
 }
 
+const char *kw_mixed_obstacle(const kw_problem *problem)
+{
+    unsigned velocities = problem->final;
+    if (problem->absorption.on) return "the medium absorbs";
+    if (problem->nonlinear) return "the medium is nonlinear";
+    if (!kw_map_is_constant(&problem->map[KW_QUANTITY_RHO0]) || problem->staggered) return "the density is a map";
+    if (kw_grid_dims(&problem->grid) < 2) return "the grid has one axis";
+    for (int64_t s = 0; s < problem->source_count; s++) {
+        if (problem->sources[s].mode == KW_DIRICHLET) return "a source is dirichlet";
+        if (problem->sources[s].signals > 1 || problem->sources[s].delay != NULL)
+            return "a source has several signals or delays";
+    }
+    for (int r = 0; r < problem->recording_count; r++)
+        velocities |= kw_recording_needs(problem, &problem->recordings[r]);
+    return (velocities & ~(1u << KW_REC_P)) != 0 ? "velocities are recorded" : NULL;
+}
+
 int64_t kw_sensor_count(const kw_problem *problem)
 {
     int64_t count = 0;

@@ -67,7 +67,7 @@ int kw_recording_slots(const kw_problem *problem, const kw_recording *r)
 
 void kw_recording_phases(const kw_problem *problem, const kw_recording *r, double *phase)
 {
-    int64_t samples = kw_recording_samples(r, problem->time.steps);
+    int64_t samples = r->frequencies > 0 ? kw_recording_samples(r, problem->time.steps) : 0;
     for (int64_t i = 0; i < samples; i++)
         for (int f = 0; f < r->frequencies; f++) {
             double turns = fmod(r->frequency[f] * (double)(r->from + i * r->every) * problem->time.dt, 1.0);

@@ -15,16 +15,16 @@
 /* Quiet flush of denormals: in the tail of the PML they would cost a hundred times a normal number. */
 #if defined(__SSE2__)
 #include <xmmintrin.h>
-static inline unsigned flush_denormals(void)
+unsigned KW(flush_denormals)(void)
 {
     unsigned old = _mm_getcsr();
     _mm_setcsr(old | 0x8040);
     return old;
 }
-static inline void restore_denormals(unsigned old) { _mm_setcsr(old); }
+void KW(restore_denormals)(unsigned old) { _mm_setcsr(old); }
 #else
-static inline unsigned flush_denormals(void) { return 0; }
-static inline void restore_denormals(unsigned old) { (void)old; }
+unsigned KW(flush_denormals)(void) { return 0; }
+void KW(restore_denormals)(unsigned old) { (void)old; }
 #endif
 
 /* ---- lines: multiply a tile by kappa and by P_i or M_i = -conj P_i ---- */
@@ -263,13 +263,13 @@ void KW(classical_step)(kw_sim *sim)
 {
 #pragma omp parallel num_threads(sim->threads)
     {
-        unsigned mode = flush_denormals();
+        unsigned mode = KW(flush_denormals)();
         KW(sources_prepare)(sim);
         lines_gradient(sim);
         planes_velocity(sim);
         lines_divergence(sim);
         planes_density(sim, true);
-        restore_denormals(mode);
+        KW(restore_denormals)(mode);
     }
 }
 
@@ -290,7 +290,7 @@ void KW(classical_refresh)(kw_sim *sim)
 {
 #pragma omp parallel num_threads(sim->threads)
     {
-        unsigned mode = flush_denormals();
+        unsigned mode = KW(flush_denormals)();
         if (sim->problem->absorption.on) {
             refresh_divergence(sim);
         } else {
@@ -300,7 +300,7 @@ void KW(classical_refresh)(kw_sim *sim)
                 transform_pressure(sim, x);
             }
         }
-        restore_denormals(mode);
+        KW(restore_denormals)(mode);
     }
 }
 

@@ -156,6 +156,7 @@ kw_status KW(fill)(kw_sim *sim, const kw_field_source *source)
 {
     KW_TRY(fill_tables(sim));
     KW_TRY(fill_medium(sim, source));
+    if (sim->mixed.on) KW_TRY(KW(mixed_tables)(sim));
     KW_TRY(KW(sources_fill)(sim, source));
     KW_TRY(KW(recordings_fill)(sim));
     return sim->problem->has_p0 ? fill_field(sim, source, KW_QUANTITY_P0, sim->p) : KW_OK;

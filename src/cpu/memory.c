@@ -40,7 +40,10 @@ static double find_scratch(const kw_sim *sim, scratch_sizes *s)
 {
     const double real = sizeof(kw_real);
     const int64_t *n = sim->layout.slots.n;
-    s->tile = round_up((double)n[KW_LINES] * KW_TILE * 2 * real);
+    int64_t longest = n[KW_LINES];
+    for (int slot = KW_ROWS; slot <= KW_COLUMNS && sim->mixed.on; slot++)
+        longest = n[slot] > longest ? n[slot] : longest;
+    s->tile = round_up((double)longest * KW_TILE * 2 * real);
     s->plane = round_up((double)sim->layout.real_pitch * real);
     s->row = round_up((double)n[KW_COLUMNS] * real);
     s->divergence = sim->problem->absorption.on ? s->plane : 0;
@@ -61,9 +64,18 @@ static void list_fields(kw_sim *sim, kw_parts *parts)
     for (int a = 0; a < layout->slots.dims; a++) {
         kw_slot slot = layout->slots.slot[a];
         double n = (double)layout->slots.n[slot];
-        add(parts, &sim->u[a], field, "pressure, velocity, density");
-        add(parts, &sim->rho[a], field, "pressure, velocity, density");
-        add(parts, &sim->spec[a], spectrum, "spectra");
+        if (sim->mixed.on) {
+            double lines_of_columns = (double)KW(mixed_line_elements)(layout) * 2 * real;
+            double state = slot == KW_COLUMNS ? lines_of_columns : spectrum;
+            add(parts, &sim->mixed.u[a], state, "pressure, velocity, density");
+            add(parts, &sim->mixed.rho[a], state, "pressure, velocity, density");
+            add(parts, &sim->mixed.gradient[a], 2 * real * n, "k-space tables");
+            add(parts, &sim->mixed.divergence[a], 2 * real * n, "k-space tables");
+        } else {
+            add(parts, &sim->u[a], field, "pressure, velocity, density");
+            add(parts, &sim->rho[a], field, "pressure, velocity, density");
+        }
+        if (!sim->mixed.on || a < 2) add(parts, &sim->spec[a], spectrum, "spectra");
         add(parts, &sim->gradient[a], 2 * real * (slot == KW_LINES ? n : (double)layout->spec_pitch), "k-space tables");
         add(parts, &sim->pml[a], real * n, "k-space tables");
         add(parts, &sim->pml_staggered[a], real * n, "k-space tables");
@@ -92,7 +104,14 @@ static void list_sources(kw_sim *sim, kw_parts *parts)
         add(parts, &source->entry, 8 * count, "sources");
         add(parts, &source->scale, real * count, "sources");
         add(parts, &source->plane_start, 8 * (lines + 1), "sources");
-        if (source->source->mode != KW_ADDITIVE) continue;
+        for (int a = 0; a < layout->slots.dims && sim->mixed.on; a++) {
+            bool needed = source->source->quantity == KW_SOURCE_P || source->source->quantity == KW_SOURCE_VOLUME ||
+                          (int)source->source->quantity == KW_SOURCE_UX + layout->slots.axis[a];
+            double state = layout->slots.slot[a] == KW_COLUMNS ? (double)KW(mixed_line_elements)(layout) * 2 * real
+                                                               : lines * (double)layout->spec_pitch * 2 * real;
+            if (needed) add(parts, &source->mixed[a], state, "sources");
+        }
+        if (source->source->mode != KW_ADDITIVE && !sim->mixed.on) continue;
         add(parts, &source->field, lines * (double)layout->real_pitch * real, "sources");
         spread = true;
     }
@@ -141,7 +160,7 @@ static void list_scratch(kw_sim *sim, kw_parts *parts)
 static kw_status list_parts(kw_sim *sim, kw_parts *parts)
 {
     const kw_problem *problem = sim->problem;
-    int64_t most = 40 + 6 * problem->source_count + 6 * problem->recording_count;
+    int64_t most = 60 + 9 * problem->source_count + 6 * problem->recording_count;
     *parts = (kw_parts){calloc((size_t)most, sizeof(kw_part)), 0};
     if (sim->sources == NULL) sim->sources = calloc((size_t)problem->source_count + 1, sizeof *sim->sources);
     if (sim->recordings == NULL)
@@ -156,6 +175,11 @@ static kw_status list_parts(kw_sim *sim, kw_parts *parts)
     }
     sim->attenuates = kw_absorption_is_fractional(problem) && problem->absorption.attenuation;
     sim->disperses = kw_absorption_is_fractional(problem) && problem->absorption.dispersion;
+    sim->mixed.on = problem->stepper != KW_STEPPER_CLASSICAL && kw_mixed_obstacle(problem) == NULL;
+    for (int a = 0; a < sim->layout.slots.dims; a++) {
+        int64_t bins = sim->layout.slots.bins, across = (bins + KW_TILE - 1) / KW_TILE;
+        sim->mixed.width[a] = sim->layout.slots.slot[a] == KW_ROWS ? (int)((bins + across - 1) / across) : KW_TILE;
+    }
     list_fields(sim, parts);
     list_sources(sim, parts);
     list_recordings(sim, parts);

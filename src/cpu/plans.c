@@ -49,10 +49,12 @@ static void make_plans(KW(plans) * plans, const kw_layout *layout, kw_real *plan
 static void name_plans(KW(plans) * plans)
 {
     FFTW(plan)
-    all[4] = {plans->plane_forward, plans->plane_inverse, plans->line_forward, plans->line_inverse};
+    all[10] = {plans->plane_forward,   plans->plane_inverse,   plans->line_forward,    plans->line_inverse,
+               plans->axis_forward[0], plans->axis_forward[1], plans->axis_forward[2], plans->axis_inverse[0],
+               plans->axis_inverse[1], plans->axis_inverse[2]};
     uint64_t hash = UINT64_C(14695981039346656037);
-    for (int i = 0; i < 4; i++) {
-        char *text = FFTW(sprint_plan)(all[i]);
+    for (int i = 0; i < 10; i++) {
+        char *text = all[i] != NULL ? FFTW(sprint_plan)(all[i]) : NULL;
         for (const char *c = text; c != NULL && *c != '\0'; c++) {
             hash ^= (unsigned char)*c;
             hash *= UINT64_C(1099511628211);
@@ -79,8 +81,34 @@ kw_status KW(plans_make)(KW(plans) * plans, const kw_layout *layout, kw_real *pl
     return KW_OK;
 }
 
+kw_status KW(plans_make_axes)(KW(plans) * plans, const kw_layout *layout, const int width[3], kw_complex *tile,
+                              int wisdom)
+{
+    char path[4096];
+    double start = kw_clock_seconds();
+    bool kept = wisdom && kw_cache_path(WISDOM_NAME, path, sizeof path);
+    for (int a = 0; a < layout->slots.dims; a++) {
+        int64_t n = layout->slots.n[layout->slots.slot[a]], w = width[a];
+        bool columns = layout->slots.slot[a] == KW_COLUMNS;
+        FFTW(iodim64) line = {n, columns ? 1 : w, columns ? 1 : w}, lines = {w, columns ? n : 1, columns ? n : 1};
+        plans->axis_forward[a] = FFTW(plan_guru64_dft)(1, &line, 1, &lines, tile, tile, FFTW_FORWARD, FFTW_MEASURE);
+        plans->axis_inverse[a] = FFTW(plan_guru64_dft)(1, &line, 1, &lines, tile, tile, FFTW_BACKWARD, FFTW_MEASURE);
+        if (plans->axis_forward[a] == NULL || plans->axis_inverse[a] == NULL)
+            return kw_fail(KW_ERR_RESOURCE, "FFTW cannot plan transforms of %lld points", (long long)n);
+    }
+    if (kept) save_wisdom(path);
+    name_plans(plans);
+    plans->seconds += kw_clock_seconds() - start;
+    return KW_OK;
+}
+
 void KW(plans_destroy)(KW(plans) * plans)
 {
+    for (int a = 0; a < 3; a++) {
+        if (plans->axis_forward[a] != NULL) FFTW(destroy_plan)(plans->axis_forward[a]);
+        if (plans->axis_inverse[a] != NULL) FFTW(destroy_plan)(plans->axis_inverse[a]);
+        plans->axis_forward[a] = plans->axis_inverse[a] = NULL;
+    }
     FFTW(plan) * all[4] = {&plans->plane_forward, &plans->plane_inverse, &plans->line_forward, &plans->line_inverse};
     for (int i = 0; i < 4; i++) {
         if (*all[i] != NULL) FFTW(destroy_plan)(*all[i]);

@@ -12,8 +12,10 @@ typedef struct KW(plans) {
     FFTW(plan) plane_inverse; /* half spectrum -> real plane, input destroyed; unscaled */
     FFTW(plan) line_forward;  /* KW_TILE lines of a spectrum -> tile [line point][KW_TILE] */
     FFTW(plan) line_inverse;  /* tile -> spectrum; unscaled */
-    char id[40];              /* names the plans: the same id, the same bits */
-    double seconds;           /* of planning */
+    FFTW(plan)
+    axis_forward[3], axis_inverse[3]; /* mixed space: lines of each active axis, in place in a tile; or NULL */
+    char id[40];                      /* names the plans: the same id, the same bits */
+    double seconds;                   /* of planning */
 } KW(plans);
 
 /* Measures the plans on scratch memory, which is overwritten: a real plane, one plane-aligned spectrum of the
@@ -21,6 +23,11 @@ typedef struct KW(plans) {
  * are kept there. KW_ERR_RESOURCE if FFTW cannot plan. */
 kw_status KW(plans_make)(KW(plans) * plans, const kw_layout *layout, kw_real *plane, kw_complex *spectrum,
                          kw_complex *tile, int wisdom);
+
+/* Plans of the mixed-space step, width[a] lines of active axis a at a time in `tile`: neighbours side by side, or, along
+ * the columns, whole lines one after the other. Part of the id. */
+kw_status KW(plans_make_axes)(KW(plans) * plans, const kw_layout *layout, const int width[3], kw_complex *tile,
+                              int wisdom);
 
 /* Accepts zeroed plans. */
 void KW(plans_destroy)(KW(plans) * plans);
@@ -33,6 +40,16 @@ static inline void KW(plane_forward)(const KW(plans) * plans, kw_real *plane, kw
 static inline void KW(plane_inverse)(const KW(plans) * plans, kw_complex *spectrum, kw_real *plane)
 {
     FFTW(execute_dft_c2r)(plans->plane_inverse, spectrum, plane);
+}
+
+static inline void KW(axis_forward)(const KW(plans) * plans, int a, kw_complex *tile)
+{
+    FFTW(execute_dft)(plans->axis_forward[a], tile, tile);
+}
+
+static inline void KW(axis_inverse)(const KW(plans) * plans, int a, kw_complex *tile)
+{
+    FFTW(execute_dft)(plans->axis_inverse[a], tile, tile);
 }
 
 static inline void KW(line_forward)(const KW(plans) * plans, kw_complex *spectrum, kw_complex *tile)

@@ -336,6 +336,7 @@ void KW(record)(kw_sim *sim)
         kw_cpu_recording *recording = &sim->recordings[r];
         int64_t sample = kw_recording_samples(recording->asked, sim->steps);
         if (kw_recording_samples(recording->asked, sim->steps + 1) == sample) continue;
+        if (sim->mixed.on) KW(mixed_pressure)(sim);
         if (recording->asked->kind == KW_RECORD_SENSORS)
             keep_list(sim, recording, sample);
         else

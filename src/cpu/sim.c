@@ -12,12 +12,16 @@ static kw_status build(kw_sim *sim, const kw_field_source *source)
     KW_TRY(KW(allocate)(sim));
     KW_TRY(KW(plans_make)(&sim->plans, &sim->layout, sim->scratch[0].plane, sim->spec[0], sim->scratch[0].in,
                           sim->problem->cpu_wisdom));
+    if (sim->mixed.on)
+        KW_TRY(KW(plans_make_axes)(&sim->plans, &sim->layout, sim->mixed.width, sim->scratch[0].in,
+                                   sim->problem->cpu_wisdom));
     /* measuring left rubbish, in the padding too */
     size_t spectrum = (size_t)(sim->layout.slots.n[KW_LINES] * sim->layout.spec_pitch) * sizeof(kw_complex);
     memset(sim->spec[0], 0, spectrum);
     KW_TRY(KW(fill)(sim, source));
     KW(sources_start)(sim);
-    if (sim->problem->has_p0) KW(classical_start)(sim);
+    if (sim->mixed.on) KW(mixed_sources)(sim);
+    if (sim->problem->has_p0) sim->mixed.on ? KW(mixed_start)(sim) : KW(classical_start)(sim);
     return KW_OK;
 }
 
@@ -43,7 +47,7 @@ static kw_status create(const kw_problem *problem, const kw_options *options, co
 
 static void refresh(kw_sim *sim)
 {
-    if (sim->stale) KW(classical_refresh)(sim);
+    if (sim->stale) sim->mixed.on ? KW(mixed_refresh)(sim) : KW(classical_refresh)(sim);
     sim->stale = false;
 }
 
@@ -75,7 +79,7 @@ static kw_status advance(kw_sim *sim, int64_t steps)
     refresh(sim);
     for (int64_t i = 0; i < steps; i++) {
         bool is_start = sim->steps == 0 && sim->problem->has_p0; /* the state of step 0 is there already */
-        if (!is_start) KW(classical_step)(sim);
+        if (!is_start) sim->mixed.on ? KW(mixed_step)(sim) : KW(classical_step)(sim);
         KW(record)(sim);
         sim->steps++;
     }
@@ -101,16 +105,6 @@ static kw_status read_accumulator(kw_sim *sim, int r, int slot, int64_t first, i
     return KW_OK;
 }
 
-/* The padded array of a field; NULL for a component along a flat axis. */
-static kw_real *find_field(kw_sim *sim, kw_field field)
-{
-    if (field == KW_FIELD_P) return sim->p;
-    int axis = field >= KW_FIELD_RHOX ? field - KW_FIELD_RHOX : field - KW_FIELD_UX;
-    for (int a = 0; a < sim->layout.slots.dims; a++)
-        if (sim->layout.slots.axis[a] == axis) return field >= KW_FIELD_RHOX ? sim->rho[a] : sim->u[a];
-    return NULL;
-}
-
 /* Offset in a padded field of the first element of row (x, y) of a box. */
 static int64_t row_offset(const kw_sim *sim, const kw_box *box, int64_t x, int64_t y)
 {
@@ -118,11 +112,35 @@ static int64_t row_offset(const kw_sim *sim, const kw_box *box, int64_t x, int64
     return kw_grid_offset(&sim->problem->grid, index);
 }
 
+/* Active axis of a component; -1 for p, -2 along a flat axis. */
+static int field_axis(const kw_sim *sim, kw_field field)
+{
+    if (field == KW_FIELD_P) return -1;
+    int axis = field >= KW_FIELD_RHOX ? field - KW_FIELD_RHOX : field - KW_FIELD_UX;
+    for (int a = 0; a < sim->layout.slots.dims; a++)
+        if (sim->layout.slots.axis[a] == axis) return a;
+    return -2;
+}
+
+/* The field in real space: the array of a component, or in mixed space p's, into which it is brought; NULL if flat. */
+static kw_real *real_field(kw_sim *sim, kw_field field)
+{
+    int a = field_axis(sim, field);
+    bool density = field >= KW_FIELD_RHOX;
+    if (a == -2) return NULL;
+    if (!sim->mixed.on) return a < 0 ? sim->p : density ? sim->rho[a] : sim->u[a];
+    if (a < 0)
+        KW(mixed_pressure)(sim);
+    else
+        KW(mixed_read)(sim, a, density);
+    return sim->p;
+}
+
 static kw_status read_field(kw_sim *sim, kw_field field, const kw_box *box, void *dst)
 {
     KW_TRY(kw_box_check(&sim->problem->grid, box));
     refresh(sim);
-    const kw_real *from = find_field(sim, field);
+    const kw_real *from = real_field(sim, field);
     kw_real *to = dst;
     for (int64_t x = box->lo[0]; x < box->hi[0]; x++)
         for (int64_t y = box->lo[1]; y < box->hi[1]; y++) {
@@ -138,7 +156,7 @@ static kw_status write_field(kw_sim *sim, kw_field field, const kw_box *box, con
     KW_TRY(kw_box_check(&sim->problem->grid, box));
     if (field == KW_FIELD_P) return kw_fail(KW_ERR_RUN, "p cannot be written: it follows from the densities");
     if (sim->steps == 0) return kw_fail(KW_ERR_RUN, "fields cannot be written before step 0");
-    kw_real *to = find_field(sim, field);
+    kw_real *to = real_field(sim, field);
     const kw_real *from = src;
     for (int64_t x = box->lo[0]; x < box->hi[0] && to != NULL; x++)
         for (int64_t y = box->lo[1]; y < box->hi[1]; y++) {
@@ -146,6 +164,7 @@ static kw_status write_field(kw_sim *sim, kw_field field, const kw_box *box, con
             for (int64_t z = 0; z < box->hi[2] - box->lo[2]; z++)
                 to[kw_layout_offset(&sim->layout, offset + z)] = *from++;
         }
+    if (to != NULL && sim->mixed.on) KW(mixed_write)(sim, field_axis(sim, field), field >= KW_FIELD_RHOX);
     sim->stale = true;
     return KW_OK;
 }
@@ -181,6 +200,7 @@ static kw_status watch(kw_sim *sim, bool wait, kw_watch *out)
     const kw_layout *layout = &sim->layout;
     int64_t count = layout->slots.n[KW_ROWS] * layout->slots.n[KW_COLUMNS], where = 0;
     refresh(sim);
+    if (sim->mixed.on) KW(mixed_pressure)(sim);
     *out = (kw_watch){.step = sim->steps - 1, .finite = true};
     for (int64_t x = 0; x < layout->slots.n[KW_LINES]; x++) {
         const kw_real *plane = sim->p + x * layout->real_pitch;
@@ -207,6 +227,7 @@ static void stats(const kw_sim *sim, kw_stats *out)
                       .bytes = sim->bytes,
                       .steps = sim->steps,
                       .stepper = "classical"};
+    if (sim->mixed.on) snprintf(out->stepper, sizeof out->stepper, "mixed");
     snprintf(out->plan_id, sizeof out->plan_id, "%s", sim->plans.id);
 }
 

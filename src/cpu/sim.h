@@ -26,6 +26,7 @@ typedef struct kw_cpu_source {
     int64_t *entry;       /* [count] number in the problem's source */
     kw_real *scale;       /* [count] */
     int64_t *plane_start; /* [lines + 1] */
+    kw_complex *mixed[3]; /* mixed space: the same in the representation of each density, or of its own velocity */
     kw_real *field; /* additive: what a signal of 1 adds everywhere; with a signal per point: what this step adds */
 } kw_cpu_source;
 
@@ -41,6 +42,16 @@ typedef struct kw_cpu_recording {
     int64_t waiting;
 } kw_cpu_recording;
 
+/* State of the mixed-space step, by active axis: transformed along every other axis. Lines and rows lie like spectra; whole
+ * lines along the columns follow each other, for half the other wavenumbers. spec[0] holds the spectrum of S, or of p
+ * where c0 is a map. */
+typedef struct kw_mixed {
+    bool on, fresh; /* fresh: p is that of the state */
+    int width[3];   /* lines worked on together */
+    kw_complex *u[3], *rho[3];
+    kw_real *gradient[3], *divergence[3]; /* complex, [n]: factors of dt P_i and dt M_i */
+} kw_mixed;
+
 /* Fields are [plane][real_pitch], spectra [plane][spec_pitch]; index a = 0 ... dims-1 counts active axes. */
 struct kw_sim {
     kw_cpu_head head;
@@ -48,6 +59,7 @@ struct kw_sim {
     kw_layout layout;
     int threads;
     KW(plans) plans;
+    kw_mixed mixed;
 
     kw_real *p;
     kw_real *u[3]; /* staggered by +h/2 along their axis, half a step early */
@@ -115,6 +127,20 @@ void KW(lines_scale)(kw_sim *sim, const kw_real *table, kw_complex *spectrum);
 void KW(plane_pressure)(kw_sim *sim, int64_t x, const kw_scratch *scratch);
 /* p with the terms whose spectra lines_absorption() made. */
 void KW(plane_pressure_absorbing)(kw_sim *sim, int64_t x, kw_scratch *scratch);
+
+unsigned KW(flush_denormals)(void);
+void KW(restore_denormals)(unsigned old);
+
+/* mixed.c: all but the first are called outside parallel regions. */
+int64_t KW(mixed_line_elements)(const kw_layout *layout); /* of the state along the columns */
+kw_status KW(mixed_tables)(kw_sim *sim);
+void KW(mixed_sources)(kw_sim *sim);
+void KW(mixed_start)(kw_sim *sim);
+void KW(mixed_step)(kw_sim *sim);
+void KW(mixed_pressure)(kw_sim *sim); /* p of the state, if it is not there */
+void KW(mixed_refresh)(kw_sim *sim);
+void KW(mixed_read)(kw_sim *sim, int a, bool density);
+void KW(mixed_write)(kw_sim *sim, int a, bool density);
 
 /* record.c */
 int64_t KW(recording_points)(const kw_problem *problem, const kw_recording *asked);

@@ -64,8 +64,10 @@ static void spread(kw_sim *sim, const kw_cpu_source *source, int64_t n)
             kw_real value = n < 0 ? 1 : (kw_real)kw_source_value(source->source, source->entry[i], n);
             source->field[source->offset[i]] += source->scale[i] * value;
         }
-        KW(plane_forward)(&sim->plans, plane, sim->spare + x * layout->spec_pitch);
+        if (source->source->mode == KW_ADDITIVE)
+            KW(plane_forward)(&sim->plans, plane, sim->spare + x * layout->spec_pitch);
     }
+    if (source->source->mode != KW_ADDITIVE) return; /* mixed space: as it is scattered */
     KW(lines_scale)(sim, sim->kappa_source, sim->spare);
 #pragma omp for schedule(static)
     for (int64_t x = 0; x < layout->slots.n[KW_LINES]; x++) KW(plane_inverse)

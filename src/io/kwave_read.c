@@ -80,7 +80,9 @@ static kw_status read_version(kw_reader *reader)
     read_text(reader->file, "minor_version", minor, sizeof minor);
     read_text(reader->file, "file_description", description, sizeof description);
     if (strcmp(type, "input") != 0)
-        return wrong(reader, "file_type", "must be \"input\", got \"%s\": this is no k-Wave input file", type);
+        return wrong(reader, "file_type",
+                     "must be \"input\", got \"%s\": this HDF5 file is no k-Wave input, and no scene (text) either",
+                     type);
     if (strcmp(major, "1") != 0 || strlen(minor) != 1 || minor[0] < '0' || minor[0] > '2')
         return wrong(reader, "major_version, minor_version", "formats 1.0, 1.1 and 1.2 are read, this is \"%s\".\"%s\"",
                      major, minor);

@@ -153,7 +153,7 @@ static kw_status check_recordings(const kw_node *root, kw_problem *problem)
 static kw_status read_all(kw_tree *tree, kw_problem *problem)
 {
     kw_node root = kw_tree_root(tree);
-    KW_TRY(kw_node_check_keys(&root, "grid time medium pml p0 sources sensors record snapshots output cpu"));
+    KW_TRY(kw_node_check_keys(&root, "grid time medium pml p0 sources sensors record snapshots output stepper cpu"));
     KW_TRY(read_grid(&root, &problem->user));
     KW_TRY(read_pml(&root, problem));
     KW_TRY(read_time(&root, &problem->time));
@@ -166,6 +166,9 @@ static kw_status read_all(kw_tree *tree, kw_problem *problem)
     KW_TRY(check_recordings(&root, problem));
     KW_TRY(read_output(&root, problem));
     KW_TRY(read_cpu(&root, problem));
+    int stepper = KW_STEPPER_AUTO;
+    KW_TRY(kw_node_choice(&root, "stepper", "auto classical mixed", true, &stepper));
+    problem->stepper = (kw_stepper)stepper;
     problem->inputs = tree->inputs;
     problem->input_count = tree->input_count;
     tree->inputs = NULL;
