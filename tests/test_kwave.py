@@ -261,6 +261,49 @@ def test_versions(tmp_path, name, value, words):
     assert solve(tmp_path, source, "-p").code == 0
 
 
+def test_products_that_overflow(tmp_path):
+    """A flag of 2^52 + 1 samples of 4096 signals is 4096 elements modulo 2^64."""
+    points = np.arange(1, 4097)
+    done = solve(tmp_path, edited(tmp_path, "p_source_many_speed", p_source_flag=np.array([2**52 + 1], np.uint64), p_source_index=points,
+                                  p_source_input=np.zeros(4096)), "-p")
+    assert done.code == 3 and "p_source_input" in done.err and "4096 elements" in done.err
+
+
+@pytest.mark.parametrize("name", ["c0", "Nx", "sensor_mask_index"])
+def test_links_and_groups_are_refused(tmp_path, name):
+    """An external link would open, and the output could replace, another file."""
+    source = edited(tmp_path, "p0_speed_density")
+    shutil.copy(source, tmp_path / "other.h5")
+    for link in (h5py.ExternalLink("other.h5", "/" + name), h5py.SoftLink("/nowhere"), None):
+        with h5py.File(source, "r+") as file:
+            del file[name]
+            if link is None:
+                file.create_group(name)
+            else:
+                file[name] = link
+        done = solve(tmp_path, source, "-p", output="other.h5")
+        assert done.code == 3 and name in done.err and "must be a dataset" in done.err, done.err
+        with h5py.File(tmp_path / "other.h5") as other:
+            assert other.attrs["file_type"] == b"input"
+
+
+def test_version_1_0_has_indices(tmp_path):
+    source = edited(tmp_path, "p0_speed_density", sensor_mask_type=1)
+    with h5py.File(source, "r+") as file:
+        del file.attrs["minor_version"]
+        file.attrs["minor_version"] = np.bytes_("0")
+    assert solve(tmp_path, source, "-p").code == 0
+    done = solve(tmp_path, source, "--u_non_staggered_raw", output="b.h5")
+    assert done.code == 3 and "1.0" in done.err
+
+
+def test_help_and_empty_names(tmp_path):
+    done = run_program(["--kwave", "-h"], tmp_path)
+    assert done.code == 0 and "--p_max_all" in done.out
+    done = run_program(["--kwave", "-i", "a.h5", "-o", ""], tmp_path)
+    assert done.code == 2 and "-o" in done.err and "kwsim --kwave --help" in done.err
+
+
 # ---- the other way ----
 
 def written(shop, scene, *arguments):
@@ -380,3 +423,13 @@ def test_front_end_runs_on_us(tmp_path):
     (tmp_path / "front_end.py").write_text(FRONT_END)
     done = subprocess.run([python, "front_end.py", BINARY], cwd=tmp_path, capture_output=True, env=ENVIRONMENT, timeout=300)
     assert done.returncode == 0 and b"agrees" in done.stdout, done.stderr.decode()
+
+
+def test_writing_does_not_replace_what_is_read(shop):
+    scene = dict(scenes())["p0"]
+    name = shop.write(scene)
+    before = (shop.folder / name).read_bytes()
+    done = run_program([name, "--write-kwave", name, "--force", "--backend", "cpu"], shop.folder)
+    assert done.code == 2 and (shop.folder / name).read_bytes() == before
+    written(shop, scene)
+    assert sorted(os.listdir(shop.folder)) == ["input.h5", name]

@@ -439,3 +439,10 @@ def test_results_that_cannot_be_written_keep_the_traces(shop):
         pytest.skip("memory ran out before the results, or the allocator gave it")
     with h5py.File(shop.folder / "out.h5.part") as out:
         assert out.attrs["status"] == "incomplete" and out["p"].shape == (1, 12)
+
+
+def test_output_named_as_the_xdmf_file(shop):
+    """The output would be replaced by the XML beside it: refused before anything runs."""
+    for force in ([], ["--force"]):
+        done = shop.try_run(blob(), "-o", "a.xdmf", *force)
+        assert done.code == 1 and "a.xdmf" in done.err and not (shop.folder / "a.xdmf").exists()

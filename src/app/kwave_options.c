@@ -33,6 +33,7 @@ enum {
 };
 
 static const struct argp_option table[] = {
+    {NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0},
     {NULL, 'i', "FILE", 0, "k-Wave input file", 0},
     {NULL, 'o', "FILE", 0, "Output file; an existing one is replaced", 0},
     {NULL, 't', "N", 0, "CPU threads", 0},
@@ -64,6 +65,13 @@ static const struct argp_option table[] = {
     {"kwave", KEY_KWAVE, NULL, 0, "Take this command line (implied by the names kspaceFirstOrder-OMP and -CUDA)", 3},
     {"backend", KEY_BACKEND, "NAME", 0, "auto, cpu or cuda: kwsim's own", 3},
     {"precision", KEY_PRECISION, "NAME", 0, "single or double: kwsim's own", 3},
+    {"frequency", KEY_OTHER, "HZ", OPTION_HIDDEN, NULL, 4},
+    {"period", KEY_OTHER, "SAMPLES", OPTION_HIDDEN, NULL, 4},
+    {"mos", KEY_OTHER, "N", OPTION_HIDDEN, NULL, 4},
+    {"harmonics", KEY_OTHER, "N", OPTION_HIDDEN, NULL, 4},
+    {"block_size", KEY_OTHER, "N", OPTION_HIDDEN, NULL, 4},
+    {"no_overlap", KEY_OTHER, NULL, OPTION_HIDDEN, NULL, 4},
+    {"40-bit_complex", KEY_OTHER, NULL, OPTION_HIDDEN, NULL, 4},
     {"post", KEY_OTHER, NULL, OPTION_HIDDEN, NULL, 4},
     {"p_c", KEY_OTHER, NULL, OPTION_HIDDEN, NULL, 4},
     {"u_c", KEY_OTHER, NULL, OPTION_HIDDEN, NULL, 4},
@@ -159,7 +167,11 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case 'i':
         command->scene = argument;
         break;
+    case 'h':
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+        break;
     case 'o':
+        if (argument[0] == '\0') argp_error(state, "-o: the name of the output must not be empty");
         command->output = argument;
         break;
     case 't':
@@ -231,8 +243,8 @@ void kw_command_parse_kwave(int argc, char **argv, kw_command *command)
         table,
         parse_option,
         NULL,
-        "Runs a k-Wave input file with kwsim: the options, the output and the exit codes are those of "
-        "the field's C++ solvers.\vManual: man kwsim, README \"Coming from k-Wave\"",
+        "Runs a k-Wave input file with kwsim: the options and the output are those of the field's C++ solvers; exit "
+        "codes are kwsim's, 0 for success.\vManual: man kwsim, README \"Coming from k-Wave\"",
         NULL,
         NULL,
         NULL};
@@ -247,5 +259,7 @@ void kw_command_parse_kwave(int argc, char **argv, kw_command *command)
                             .kwave = {.start = 1},
                             .is_kwave = true,
                             .force = true};
+    static char name[] = "kwsim --kwave"; /* "Try `kwsim --kwave --help'" */
+    if (cuda == NULL && omp == NULL && argc > 0) argv[0] = name;
     argp_parse(&parser, argc, argv, 0, NULL, command);
 }

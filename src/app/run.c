@@ -97,7 +97,8 @@ static kw_status try_backend(kw_running *run, const kw_backend *backend)
     kw_summary *summary = &run->summary;
     KW_TRY(backend->probe(&run->command->options, &summary->device));
     KW_TRY(kw_estimate(&run->problem, &run->command->options, backend, &summary->memory));
-    if (summary->memory.total > summary->device.memory_free) return refuse_memory(run, backend);
+    bool runs = run->command->write_kwave == NULL; /* else it need not fit here */
+    if (runs && summary->memory.total > summary->device.memory_free) return refuse_memory(run, backend);
     summary->backend = backend;
     return KW_OK;
 }
@@ -129,8 +130,7 @@ static kw_status check_stability(const kw_problem *problem)
                        problem->scene_file, dt, limit, problem->time.cfl * limit / dt,
                        problem->map[KW_QUANTITY_C0].max);
     if (dt > limit)
-        kw_log(KW_LOG_WARNING, "dt %.6g s is above the stability limit of %.6g s; allowed by time.allow_unstable", dt,
-               limit);
+        kw_log(KW_LOG_WARNING, "dt %.6g s is above the stability limit of %.6g s: the run may go unstable", dt, limit);
     return KW_OK;
 }
 
@@ -209,11 +209,14 @@ static kw_status check_stepper(const kw_running *run)
     const char *obstacle = kw_mixed_obstacle(problem);
     if (problem->stepper != KW_STEPPER_MIXED) return KW_OK;
     if (obstacle != NULL)
-        return kw_fail(KW_ERR_SCENE, "%s: stepper: \"mixed\" cannot take this run, since %s; take \"auto\" or \"classical\"",
+        return kw_fail(KW_ERR_SCENE,
+                       "%s: stepper: \"mixed\" cannot take this run, since %s; take \"auto\" or \"classical\"",
                        problem->scene_file, obstacle);
     if (run->summary.backend != kw_backend_find("cpu"))
-        return kw_fail(KW_ERR_SCENE, "%s: stepper: the backend %s has no \"mixed\" one yet; take \"auto\" or \"classical\", or --backend cpu",
-                       problem->scene_file, run->summary.backend->name);
+        return kw_fail(
+            KW_ERR_SCENE,
+            "%s: stepper: the backend %s has no \"mixed\" one yet; take \"auto\" or \"classical\", or --backend cpu",
+            problem->scene_file, run->summary.backend->name);
     return KW_OK;
 }
 
@@ -270,13 +273,13 @@ static bool same_file(const char *a, const char *b)
 static kw_status keep_inputs(const kw_running *run)
 {
     char part[4200];
-    snprintf(part, sizeof part, "%s.part", run->output);
+    const char *output = run->command->write_kwave != NULL ? run->command->write_kwave : run->output;
+    snprintf(part, sizeof part, "%s.part", output);
     for (int64_t i = 0; i < run->problem.input_count; i++) {
         const char *input = run->problem.inputs[i];
-        if (!same_file(run->output, input) && !same_file(part, input)) continue;
-        return kw_fail(KW_ERR_USAGE,
-                       "the output \"%s\" would replace \"%s\", which the scene reads; take another name with -o",
-                       run->output, input);
+        if (!same_file(output, input) && !same_file(part, input)) continue;
+        return kw_fail(KW_ERR_USAGE, "the output \"%s\" would replace \"%s\", which is read; take another name", output,
+                       input);
     }
     return KW_OK;
 }
@@ -383,9 +386,9 @@ static kw_status report_instability(const kw_running *run, const kw_watch *seen_
     return kw_fail(
         KW_ERR_UNSTABLE,
         "the run went unstable: at step %lld the pressure %s, at grid point (%lld, %lld, %lld)%s. Try, in this "
-        "order: a smaller time.cfl; a smoother p0 or medium; a thicker PML. What was recorded is in %s",
+        "order: a smaller %s; a smoother p0 or medium; a thicker PML. What was recorded is in %s",
         (long long)now->step, what, (long long)now->at[0], (long long)now->at[1], (long long)now->at[2], seen,
-        kw_recorder_part(run->recorder));
+        run->problem.kwave.on ? "dt" : "time.cfl", kw_recorder_part(run->recorder));
 }
 
 static kw_status drain(kw_running *run, bool wait)
@@ -540,7 +543,14 @@ static kw_status write_kwave(kw_running *run)
     const kw_command *command = run->command;
     if (run->problem.kwave.on)
         return kw_fail(KW_ERR_USAGE, "--write-kwave is for scenes; \"%s\" is a k-Wave input", command->scene);
+    for (int r = 0; r < run->problem.recording_count; r++)
+        if (run->problem.recordings[r].from > 0 || run->problem.recordings[r].every > 1)
+            kw_log(KW_LOG_WARNING,
+                   "what is recorded, and when, is not in a k-Wave input: give -s %lld and the quantities' flags to "
+                   "the solver",
+                   (long long)run->problem.recordings[r].from + 1);
     KW_TRY(kw_prep_open(&run->problem, command->options.threads, &run->source));
+    keeping = 1; /* a signal is heard when the file is whole */
     kw_status status = kw_kwave_write(command->write_kwave, command->force, &run->problem, &run->source);
     kw_prep_close(&run->source);
     return status;

@@ -32,6 +32,7 @@ static herr_t keep_reason(hid_t stack, void *unused)
 
 void kw_hdf5_watch(void)
 {
+    H5dont_atexit(); /* after a failure HDF5's own end would report and retry; we close everything ourselves */
     H5Eset_auto2(H5E_DEFAULT, keep_reason, NULL);
     reason[0] = '\0';
 }

@@ -83,6 +83,9 @@ static kw_status read_version(kw_reader *reader)
         return wrong(reader, "file_type",
                      "must be \"input\", got \"%s\": this HDF5 file is no k-Wave input, and no scene (text) either",
                      type);
+    if (major[0] == '\0' || minor[0] == '\0')
+        return wrong(reader, "major_version, minor_version",
+                     "missing, or not text: they must be \"1\" and \"0\", \"1\" or \"2\"");
     if (strcmp(major, "1") != 0 || strlen(minor) != 1 || minor[0] < '0' || minor[0] > '2')
         return wrong(reader, "major_version, minor_version", "formats 1.0, 1.1 and 1.2 are read, this is \"%s\".\"%s\"",
                      major, minor);
@@ -95,12 +98,25 @@ static kw_status read_version(kw_reader *reader)
 
 static bool has(const kw_reader *reader, const char *name) { return H5Lexists(reader->file, name, H5P_DEFAULT) > 0; }
 
+/* A dataset of this file itself: links lead to other files, or nowhere. */
+static kw_status check_link(const kw_reader *reader, const char *name)
+{
+    H5L_info_t link;
+    if (!has(reader, name)) return wrong(reader, name, "missing");
+    if (H5Lget_info(reader->file, name, &link, H5P_DEFAULT) < 0 || link.type != H5L_TYPE_HARD)
+        return wrong(reader, name, "must be a dataset of the file itself, not a link");
+    hid_t object = H5Oopen(reader->file, name, H5P_DEFAULT);
+    bool is_dataset = object >= 0 && H5Iget_type(object) == H5I_DATASET;
+    if (object >= 0) H5Oclose(object);
+    return is_dataset ? KW_OK : wrong(reader, name, "must be a dataset");
+}
+
 /* Opens a dataset, checking type and what its attribute says of it; *count is its number of elements. */
 static kw_status open_dataset(const kw_reader *reader, const char *name, bool integer, kw_dataset *dataset,
                               int64_t *count)
 {
     char declared[40];
-    if (!has(reader, name)) return wrong(reader, name, "missing");
+    KW_TRY(check_link(reader, name));
     if (kw_dataset_open(reader->path, name, dataset) != KW_OK) return wrong(reader, name, "%s", kw_error_message());
     read_text((hid_t)dataset->handle[1], "data_type", declared, sizeof declared);
     kw_status status = KW_OK;
@@ -395,7 +411,7 @@ static kw_status read_signals(const kw_reader *reader, const char *name, int64_t
     double *value;
     KW_TRY(read_all(reader, name, false, -1, &count, &value));
     kw_status status = KW_OK;
-    if (count != rows * samples)
+    if (count % rows != 0 || count / rows != samples) /* no product of what the file says: it may overflow */
         status = wrong(reader, name, "has %lld elements, and its flag says %lld samples of %lld signals",
                        (long long)count, (long long)samples, (long long)rows);
     source->signals = rows;
@@ -556,6 +572,8 @@ static kw_status read_corners(const kw_reader *reader)
             set->box.hi[2 - i] = (int64_t)high;
         }
         set->rows = set->count = kw_box_points(&set->box);
+        if (status == KW_OK && (double)set->first + (double)set->rows > 0x1p53)
+            status = wrong(reader, "sensor_mask_corners", "has more than 2^53 points in all");
     }
     free(corner);
     return status;
@@ -572,7 +590,7 @@ static kw_status read_sensors(kw_reader *reader)
     problem->sets = calloc(1, sizeof *problem->sets);
     if (problem->sets == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory for the sensors");
     if (!needed && !has(reader, "sensor_mask_index") && !has(reader, "sensor_mask_corners")) return KW_OK;
-    KW_TRY(read_flag(reader, "sensor_mask_type", 1, &type));
+    if (reader->minor >= 1) KW_TRY(read_flag(reader, "sensor_mask_type", 1, &type)); /* 1.0: always indices */
     problem->kwave.mask_type = (int)type;
     return type == 0 ? read_index_mask(reader, &problem->sets[0]) : read_corners(reader);
 }

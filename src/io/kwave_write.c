@@ -399,13 +399,19 @@ kw_status kw_kwave_write(const char *path, bool force, const kw_problem *problem
     kw_writer writer = {.problem = problem, .fields = fields, .path = path};
     KW_TRY(check(problem));
     kw_hdf5_watch();
-    KW_TRY(kw_refuse_existing(path, force, ""));
-    writer.file = H5Fcreate(path, force ? H5F_ACC_TRUNC : H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT);
-    if (writer.file < 0) return kw_fail(KW_ERR_RUN, "cannot write \"%s\": %s", path, kw_hdf5_reason());
+    char part[4200];
+    if (kw_refuse_existing(path, force, "") != KW_OK)
+        return kw_fail(KW_ERR_RUN, "\"%s\" exists or is no file; take another name, or --force to replace it", path);
+    if (snprintf(part, sizeof part, "%s.part", path) >= (int)sizeof part)
+        return kw_fail(KW_ERR_RUN, "\"%s\" is too long", path);
+    writer.file = H5Fcreate(part, force ? H5F_ACC_TRUNC : H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT);
+    if (writer.file < 0) return kw_fail(KW_ERR_RUN, "cannot write \"%s\": %s", part, kw_hdf5_reason());
     herr_t result = write_all(&writer);
     if (H5Fclose(writer.file) < 0) result = -1;
-    if (result >= 0) return KW_OK;
-    unlink(path);
+    if (result >= 0 && rename(part, path) == 0) return KW_OK;
+    if (result >= 0) kw_fail(KW_ERR_RUN, "cannot rename \"%s\" to \"%s\"", part, path);
+    unlink(part);
+    if (result >= 0) return KW_ERR_RUN;
     return writer.status != KW_OK ? writer.status
                                   : kw_fail(KW_ERR_RUN, "cannot write \"%s\": %s", path, kw_hdf5_reason());
 }

@@ -83,7 +83,6 @@ static kw_status rename_part(const kw_recorder *recorder)
 
 static kw_status create_file(kw_recorder *recorder)
 {
-    H5dont_atexit(); /* after a failed write HDF5's own end would report and retry; we close everything ourselves */
     kw_hdf5_watch();
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST, H5F_LIBVER_V18); /* readable by HDF5 1.8 and later */

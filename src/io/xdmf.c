@@ -19,6 +19,10 @@ kw_status kw_xdmf_open(kw_recorder *recorder)
     recorder->xdmf.path = malloc(length + 6);
     if (recorder->xdmf.path == NULL) return kw_fail(KW_ERR_RESOURCE, "no memory");
     snprintf(recorder->xdmf.path, length + 6, "%.*s.xdmf", (int)length, recorder->path);
+    if (strcmp(recorder->xdmf.path, recorder->path) == 0)
+        return kw_fail(KW_ERR_RUN,
+                       "the output \"%s\" has the name of the XDMF file beside it; take another name with -o",
+                       recorder->path);
     return kw_refuse_existing(recorder->xdmf.path, recorder->force, " (output.xdmf = false does without it)");
 }
 
