@@ -616,7 +616,7 @@ def test_force_never_replaces_what_the_scene_reads(shop, output):
     shop.write(scene)
     before = (shop.folder / output).read_bytes()
     done = run_program(["scene.cfg", "--backend", "cpu", "-o", output, "--force"], shop.folder)
-    assert done.code == 2 and "which the scene reads" in done.err
+    assert done.code == 2 and "which is read" in done.err
     assert (shop.folder / output).read_bytes() == before
 
 

@@ -111,8 +111,9 @@ KW_SIMD static void add_more(const kw_mixed_tile *tile, kw_complex *state, const
 {
     for (int64_t j = 0; j < tile->n; j++) {
         int64_t at = tile->first + j * tile->stride;
+        const kw_real *m = more[at];
         kw_real *s = state[at], *v = lines[j * tile->width];
-        for (int c = 0; c < 2 * tile->valid; c++) v[c] = s[c] += gain * more[at][c];
+        for (int c = 0; c < 2 * tile->valid; c++) v[c] = s[c] += gain * m[c];
     }
 }
 
