@@ -337,7 +337,7 @@ def scenes():
 
 
 @slow
-@pytest.mark.parametrize("name, scene", scenes(), ids=[name for name, scene in scenes()])
+@pytest.mark.parametrize("name, scene", list(scenes()), ids=[name for name, scene in scenes()])
 def test_scene_as_kwave_input(shop, name, scene):
     """The written file gives the scene's result, to the rounding of its single-precision numbers."""
     wanted = shop.run(scene).p

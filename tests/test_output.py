@@ -32,7 +32,7 @@ def test_everything_to_read_the_result_is_in_the_file(shop):
         assert f.attrs["format"] == "kwsim" and f.attrs["format_version"] == 1
         assert f.attrs["status"] == "complete" and f.attrs["steps_done"] == 30
         assert f.attrs["backend"] == "cpu" and f.attrs["precision"] == "single" and f.attrs["threads"] == 2
-        assert f.attrs["stepper"] == "classical" and f.attrs["plan"].startswith("fftw-")
+        assert f.attrs["stepper"] == "mixed" and f.attrs["plan"].startswith("fftw-")
         assert re.match(r"\d+\.\d+\.\d+$", f.attrs["version"]) and f.attrs["device"]
         assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", f.attrs["created"])
         for name in ("seconds_setup", "seconds_stepping", "seconds_total", "memory_bytes"):
@@ -295,7 +295,8 @@ def test_memory_does_not_grow_with_steps(shop):
         done = shop.try_run(small(), "--steps", steps, "--force", "-q")
         assert done.code == 0
         peaks.append(float(re.search(r"peak memory ([\d.]+) MB", done.out).group(1)))
-    assert peaks[1] < peaks[0] + 3
+    kept = 300 if "KWSIM_SANITIZED" in os.environ else 3  # AddressSanitizer keeps what is freed for a while
+    assert peaks[1] < peaks[0] + kept
 
 
 # ---- what is said ----
