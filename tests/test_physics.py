@@ -391,6 +391,7 @@ def test_single_precision_stays_good_over_a_long_run(shop):
     ({"medium": {"sound_speed": 1500.0, "density": 1000.0, "regions": [{"shape": "ball", "radius": 3e-4, "density": 1100.0}]}}, "density is a map"),
     ({"record": {"quantities": ["p", "u_max"]}}, "velocities are recorded"),
     ({"grid": {"size": [24, 1, 1], "spacing": H}}, "one axis"),
+    ({"sources": [{"quantity": "p", "points_index": [[i, 1, 1]], "signal": [1.0]} for i in range(5)]}, "more than four sources"),
     ({"sources": [{"quantity": "p", "mode": "dirichlet", "points_index": [[1, 1, 1]], "signal": [1.0]}]}, "dirichlet")])
 def test_what_mixed_space_cannot_do(shop, change, reason):
     scene = periodic([24, 20, 22], H, p0=1.0, sensors=[{"name": "s", "points": [[0.0, 0.0, 0.0]]}], record={"quantities": ["p"]}, stepper="mixed")

@@ -285,6 +285,8 @@ bool kw_problem_has(const kw_problem *problem, kw_quantity quantity);
 /* True if the absorption needs transforms of its own: a power law that is not Stokes'. */
 bool kw_absorption_is_fractional(const kw_problem *problem);
 
+enum { KW_MIXED_SOURCES = 4 }; /* at most, in mixed space: each takes up to four fields */
+
 /* Why the mixed-space step cannot take this problem, in words for a person; NULL if it can: linear and lossless, constant
  * density, at least two axes, additive sources of one signal, no velocities recorded. Before the scan maps count as maps. */
 const char *kw_mixed_obstacle(const kw_problem *problem);

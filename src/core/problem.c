@@ -103,6 +103,8 @@ const char *kw_mixed_obstacle(const kw_problem *problem)
     if (problem->nonlinear) return "the medium is nonlinear";
     if (!kw_map_is_constant(&problem->map[KW_QUANTITY_RHO0]) || problem->staggered) return "the density is a map";
     if (kw_grid_dims(&problem->grid) < 2) return "the grid has one axis";
+    if (problem->source_count > KW_MIXED_SOURCES)
+        return "there are more than four sources, each of which takes fields of its own";
     for (int64_t s = 0; s < problem->source_count; s++) {
         if (problem->sources[s].mode == KW_DIRICHLET) return "a source is dirichlet";
         if (problem->sources[s].signals > 1 || problem->sources[s].delay != NULL)
