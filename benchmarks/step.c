@@ -82,7 +82,7 @@ static void fill_problem(kw_problem *problem, const int n[3], const char *medium
     bool is_map[KW_QUANTITY_COUNT] = {both || strcmp(medium, "c0") == 0 || strncmp(medium, "c0-", 3) == 0, both, all,
                                       all, true};
     *problem = (kw_problem){.has_p0 = !source, .cpu_wisdom = true, .time = {.asked_cfl = 0.3, .asked_steps = 1 << 20}};
-    problem->stepper = strstr(medium, "-classical") != NULL ? KW_STEPPER_CLASSICAL : KW_STEPPER_AUTO;
+    problem->stepper = strstr(medium, "-classical") != NULL ? KW_STEPPER_CLASSICAL : KW_STEPPER_MIXED;
     problem->nonlinear = all || strcmp(medium, "nonlinear") == 0;
     problem->absorption = (kw_absorption){.power = 1.5, .attenuation = true, .dispersion = true};
     problem->absorption.on = all || strcmp(medium, "absorbing") == 0 || strcmp(medium, "stokes") == 0;

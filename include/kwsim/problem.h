@@ -285,7 +285,11 @@ bool kw_problem_has(const kw_problem *problem, kw_quantity quantity);
 /* True if the absorption needs transforms of its own: a power law that is not Stokes'. */
 bool kw_absorption_is_fractional(const kw_problem *problem);
 
-enum { KW_MIXED_SOURCES = 4 }; /* at most, in mixed space: each takes up to four fields */
+enum { KW_MIXED_SOURCES = 4 };  /* at most, in mixed space: each takes up to four fields */
+enum { KW_MIXED_STEPS = 2000 }; /* at most, unless it is asked for: in single precision rounding adds up (README) */
+
+/* Is the run to be taken in mixed space, where a backend has it? */
+bool kw_mixed_taken(const kw_problem *problem);
 
 /* Why the mixed-space step cannot take this problem, in words for a person; NULL if it can: linear and lossless, constant
  * density, at least two axes, additive sources of one signal, no velocities recorded. Before the scan maps count as maps. */

@@ -96,6 +96,14 @@ void kw_problem_free(kw_problem *problem)
     memset(problem, 0, sizeof *problem);
 }
 
+bool kw_mixed_taken(const kw_problem *problem)
+{
+    int64_t steps = problem->time.steps > 0 ? problem->time.steps : problem->time.asked_steps;
+    bool few = steps > 0 && steps <= KW_MIXED_STEPS;
+    bool wanted = problem->stepper == KW_STEPPER_MIXED || (problem->stepper == KW_STEPPER_AUTO && few);
+    return wanted && kw_mixed_obstacle(problem) == NULL;
+}
+
 const char *kw_mixed_obstacle(const kw_problem *problem)
 {
     unsigned velocities = problem->final;

@@ -175,7 +175,7 @@ static kw_status list_parts(kw_sim *sim, kw_parts *parts)
     }
     sim->attenuates = kw_absorption_is_fractional(problem) && problem->absorption.attenuation;
     sim->disperses = kw_absorption_is_fractional(problem) && problem->absorption.dispersion;
-    sim->mixed.on = problem->stepper != KW_STEPPER_CLASSICAL && kw_mixed_obstacle(problem) == NULL;
+    sim->mixed.on = kw_mixed_taken(problem);
     for (int a = 0; a < sim->layout.slots.dims; a++) {
         int64_t bins = sim->layout.slots.bins, across = (bins + KW_TILE - 1) / KW_TILE;
         sim->mixed.width[a] = sim->layout.slots.slot[a] == KW_ROWS ? (int)((bins + across - 1) / across) : KW_TILE;
