@@ -300,18 +300,24 @@ static void step_batch(kw_sim *sim, int a, int64_t first, int64_t count, kw_comp
 
 /* ---- between representations ---- */
 
-/* dst, transformed along every axis but a, from a whole spectrum, times `factor`; all threads. */
-static void axis_from_spectrum(kw_sim *sim, int a, const kw_complex *spectrum, kw_real factor, kw_complex *dst)
+/* dst, transformed along every axis but a, from a whole spectrum, times `factor` and, unless g is NULL, along the axis
+ * times g kappa, which then hold the inverse's division by n; all threads. */
+static void axis_from_spectrum(kw_sim *sim, int a, const kw_complex *spectrum, const kw_real *g, kw_real factor,
+                               kw_complex *dst)
 {
     kw_complex *lines = sim->scratch[omp_get_thread_num()].in;
     int64_t n = sim->layout.slots.n[KW_COLUMNS], all = line_count(&sim->layout.slots);
+    kw_real scale = g != NULL ? factor : factor / (kw_real)sim->layout.slots.n[sim->layout.slots.slot[a]];
     if (sim->layout.slots.slot[a] != KW_COLUMNS) {
 #pragma omp for schedule(static)
         for (int64_t t = 0; t < tile_count(sim, a); t++) {
             kw_mixed_tile tile = find_tile(sim, a, t);
-            gather(&tile, spectrum, lines);
+            if (g != NULL)
+                gather_scaled(&tile, spectrum, g, lines);
+            else
+                gather(&tile, spectrum, lines);
             KW(axis_inverse)(&sim->plans, a, lines);
-            scatter(&tile, lines, false, factor / (kw_real)tile.n, dst);
+            scatter(&tile, lines, false, scale, dst);
         }
         return;
     }
@@ -322,11 +328,12 @@ static void axis_from_spectrum(kw_sim *sim, int a, const kw_complex *spectrum, k
         for (int64_t i = 0; i < count; i++) {
             kw_mixed_line line = find_line(sim, first + i);
             read_line(sim, &line, spectrum, lines + i * n);
+            if (g != NULL) scale_line(n, line.kappa, g, lines + i * n);
         }
         KW(axis_inverse)(&sim->plans, a, lines);
         kw_real *to = dst[first * n];
         const kw_real *from = lines[0];
-        for (int64_t k = 0; k < 2 * count * n; k++) to[k] = factor / (kw_real)n * from[k];
+        for (int64_t k = 0; k < 2 * count * n; k++) to[k] = scale * from[k];
     }
 }
 
@@ -478,39 +485,15 @@ void KW(mixed_start)(kw_sim *sim)
         if (sim->c2_map != NULL) spectrum_from_real(sim, sim->p, sim->c2_map, sim->spec[1]);
         kw_complex *density = sim->c2_map != NULL ? sim->spec[1] : sim->spec[0];
         for (int a = 0; a < dims; a++)
-            axis_from_spectrum(sim, a, density, (sim->c2_map != NULL ? 1 : 1 / sim->c2) / (kw_real)dims, mixed->rho[a]);
+            axis_from_spectrum(sim, a, density, NULL, (sim->c2_map != NULL ? 1 : 1 / sim->c2) / (kw_real)dims,
+                               mixed->rho[a]);
 #pragma omp for schedule(static)
         for (int64_t x = 0; x < lines; x++) {
             kw_real *s = sim->spec[0][x * sim->layout.spec_pitch];
             for (int64_t k = 0; k < 2 * sim->layout.spec_pitch && sim->c2_map == NULL; k++) s[k] /= sim->c2;
         }
-        kw_complex *work = sim->scratch[omp_get_thread_num()].in;
-        for (int a = 0; a < dims; a++) { /* u_i(-dt/2) = +dt/(2 rho0) F^-1 {P_i kappa F p0} */
-            if (sim->layout.slots.slot[a] != KW_COLUMNS) {
-#pragma omp for schedule(static)
-                for (int64_t t = 0; t < tile_count(sim, a); t++) {
-                    kw_mixed_tile tile = find_tile(sim, a, t);
-                    gather_scaled(&tile, sim->spec[0], mixed->gradient[a], work);
-                    KW(axis_inverse)(&sim->plans, a, work);
-                    scatter(&tile, work, false, (kw_real)0.5, mixed->u[a]);
-                }
-                continue;
-            }
-            int64_t n = sim->layout.slots.n[KW_COLUMNS], all = line_count(&sim->layout.slots);
-#pragma omp for schedule(static)
-            for (int64_t first = 0; first < all; first += KW_TILE) {
-                int64_t batch = all - first < KW_TILE ? all - first : KW_TILE;
-                memset(work, 0, (size_t)(n * KW_TILE) * sizeof *work);
-                for (int64_t i = 0; i < batch; i++) {
-                    kw_mixed_line line = find_line(sim, first + i);
-                    read_line(sim, &line, sim->spec[0], work + i * n);
-                    scale_line(n, line.kappa, mixed->gradient[a], work + i * n);
-                }
-                KW(axis_inverse)(&sim->plans, a, work);
-                kw_real *to = mixed->u[a][first * n], *from = work[0];
-                for (int64_t k = 0; k < 2 * batch * n; k++) to[k] = from[k] / 2;
-            }
-        }
+        for (int a = 0; a < dims; a++) /* u_i(-dt/2) = +dt/(2 rho0) F^-1 {P_i kappa F p0} */
+            axis_from_spectrum(sim, a, sim->spec[0], mixed->gradient[a], (kw_real)0.5, mixed->u[a]);
     }
     sim->mixed.fresh = true;
 }
@@ -523,7 +506,8 @@ void KW(mixed_sources)(kw_sim *sim)
         kw_cpu_source *source = &sim->sources[s];
         spectrum_from_real(sim, source->field, NULL, sim->spec[1]);
         for (int a = 0; a < sim->layout.slots.dims; a++)
-            if (source->axis < 0 || source->axis == a) axis_from_spectrum(sim, a, sim->spec[1], 1, source->mixed[a]);
+            if (source->axis < 0 || source->axis == a)
+                axis_from_spectrum(sim, a, sim->spec[1], NULL, 1, source->mixed[a]);
     }
     memset(sim->spec[1], 0, (size_t)(sim->layout.slots.n[KW_LINES] * sim->layout.spec_pitch) * sizeof *sim->spec[1]);
 }
@@ -557,7 +541,7 @@ void KW(mixed_write)(kw_sim *sim, int a, bool density)
 #pragma omp parallel num_threads(sim->threads)
     {
         spectrum_from_real(sim, sim->p, NULL, sim->spec[1]);
-        axis_from_spectrum(sim, a, sim->spec[1], 1, density ? sim->mixed.rho[a] : sim->mixed.u[a]);
+        axis_from_spectrum(sim, a, sim->spec[1], NULL, 1, density ? sim->mixed.rho[a] : sim->mixed.u[a]);
     }
     sim->mixed.fresh = false;
 }
