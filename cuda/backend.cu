@@ -110,7 +110,7 @@ kw_status estimate(const kw_problem *problem, const kw_options *options, kw_memo
         return kw_fail(KW_ERR_RESOURCE,
                        "a plane of %lld x %lld points is too large for the backend cuda; use --backend cpu",
                        (long long)slots.n[KW_ROWS], (long long)slots.n[KW_COLUMNS]);
-    KW_TRY(kw_fft_work_bytes(&slots, &fft_bytes));
+    if (!kw_mixed_taken_here(problem)) KW_TRY(kw_fft_work_bytes(&slots, &fft_bytes));
     kw_cuda_plan(problem, (double)fft_bytes, plan);
     return KW_OK;
 }
@@ -120,7 +120,10 @@ void destroy(kw_sim *sim)
     if (sim == nullptr) return;
     if (sim->compute != nullptr) cudaStreamSynchronize(sim->compute);
     if (sim->copy != nullptr) cudaStreamSynchronize(sim->copy);
-    if (sim->step_graph != nullptr) cudaGraphExecDestroy(sim->step_graph);
+    for (cudaGraphExec_t graph : sim->step_graph)
+        if (graph != nullptr) cudaGraphExecDestroy(graph);
+    kw_mixed_release(sim);
+    free(sim->mixed.row_needed);
     kw_fft_destroy(&sim->fft);
     for (kw_chunk &chunk : sim->chunk)
         for (cudaEvent_t event : {chunk.begin, chunk.computed, chunk.done})
@@ -246,14 +249,27 @@ kw_status refresh(kw_sim *sim)
     return KW_OK;
 }
 
+/* Does a recording keep something of step `step`? */
+bool is_recorded(const kw_sim *sim, int64_t step)
+{
+    for (int r = 0; r < sim->problem->recording_count; r++)
+        if (samples_after(&sim->recordings[r], step + 1) > samples_after(&sim->recordings[r], step)) return true;
+    return false;
+}
+
 kw_status enqueue_steps(kw_sim *sim, int64_t steps)
 {
     KW_TRY(refresh(sim));
-    for (int64_t i = 0; i < steps; i++) {
-        if (sim->steps + i == 0 && sim->problem->has_p0)
-            KW_TRY(kw_enqueue_record(sim)); /* the state of step 0 is there already */
-        else
-            KW_CUDA(cudaGraphLaunch(sim->step_graph, sim->compute), "stepping");
+    if (steps > 0) kw_mixed_release(sim);
+    for (int64_t n = sim->steps; n < sim->steps + steps; n++) {
+        bool records = is_recorded(sim, n);
+        if (n == 0 && sim->problem->has_p0) { /* the state of step 0 is there already */
+            if (records) KW_TRY(kw_enqueue_record(sim));
+            continue;
+        }
+        KW_CUDA(cudaGraphLaunch(sim->step_graph[records], sim->compute), "stepping");
+        sim->mixed.fresh = records && kw_mixed_shows_all(sim);
+        if (sim->mixed.on && (n + 1) % KW_MIXED_MEND == 0) KW_TRY(kw_mixed_mend(sim));
     }
     return KW_OK;
 }
@@ -265,6 +281,7 @@ kw_status advance(kw_sim *sim, int64_t steps)
     KW_TRY(finish_chunk(sim, chunk));
     KW_CUDA(cudaEventRecord(chunk->begin, sim->compute), "stepping");
     KW_TRY(enqueue_steps(sim, steps));
+    if (sim->mixed.on) KW_TRY(kw_mixed_pressure(sim));
     KW_TRY(kw_launch_look(&sim->device, sim->d_partial, chunk->d_look, sim->compute));
     KW_CUDA(cudaEventRecord(chunk->computed, sim->compute), "stepping");
     KW_CUDA(cudaStreamWaitEvent(sim->copy, chunk->computed, 0), "stepping");
@@ -311,16 +328,30 @@ kw_status read_accumulator(kw_sim *sim, int number, int slot, int64_t first, int
 
 /* ---- fields ---- */
 
-/* The padded array of a field; NULL for a component along a flat axis. */
-float2 *find_field(const kw_sim *sim, kw_field field)
+/* Active axis of a component; -1: it lies along a flat one, or is p. */
+int find_axis(const kw_sim *sim, kw_field field)
+{
+    for (int a = 0; a < sim->slots.dims; a++)
+        if (field == KW_FIELD_UX + sim->slots.axis[a] || field == KW_FIELD_RHOX + sim->slots.axis[a]) return a;
+    return -1;
+}
+
+/* The padded array that holds a field now; NULL for a component along a flat axis. */
+kw_status find_field(kw_sim *sim, kw_field field, float2 **array)
 {
     const kw_device *d = &sim->device;
     bool density = field >= KW_FIELD_RHOX;
-    if (field == KW_FIELD_P) return d->p;
-    for (int a = 0; a < d->dims; a++)
-        if (sim->slots.axis[a] == field - (density ? KW_FIELD_RHOX : KW_FIELD_UX))
-            return (density ? d->rho : d->u) + a * d->elements;
-    return nullptr;
+    int a = find_axis(sim, field);
+    *array = nullptr;
+    if (field == KW_FIELD_P) {
+        if (sim->mixed.on) KW_TRY(kw_mixed_pressure(sim));
+        *array = d->p;
+    } else if (a >= 0 && sim->mixed.on) {
+        return kw_mixed_component(sim, a, density, array);
+    } else if (a >= 0) {
+        *array = (density ? d->rho : d->u) + a * d->elements;
+    }
+    return KW_OK;
 }
 
 /* A copy between a dense host box and a padded field. */
@@ -350,9 +381,10 @@ kw_status copy_box(kw_sim *sim, const kw_box *box, float2 *field, void *host, bo
 
 kw_status read_field(kw_sim *sim, kw_field field, const kw_box *box, void *dst)
 {
+    float2 *from;
     KW_TRY(kw_box_check(&sim->problem->grid, box));
     KW_TRY(refresh(sim));
-    float2 *from = find_field(sim, field);
+    KW_TRY(find_field(sim, field, &from));
     if (from != nullptr) return copy_box(sim, box, from, dst, false);
     memset(dst, 0, (size_t)kw_box_points(box) * sizeof(float));
     return KW_OK;
@@ -363,9 +395,12 @@ kw_status write_field(kw_sim *sim, kw_field field, const kw_box *box, const void
     KW_TRY(kw_box_check(&sim->problem->grid, box));
     if (field == KW_FIELD_P) return kw_fail(KW_ERR_RUN, "p cannot be written: it follows from the densities");
     if (sim->steps == 0) return kw_fail(KW_ERR_RUN, "fields cannot be written before step 0");
-    float2 *to = find_field(sim, field);
+    float2 *to;
+    KW_TRY(find_field(sim, field, &to));
+    if (to == nullptr) return KW_OK;
     sim->stale = true;
-    return to != nullptr ? copy_box(sim, box, to, const_cast<void *>(src), true) : KW_OK;
+    KW_TRY(copy_box(sim, box, to, const_cast<void *>(src), true));
+    return sim->mixed.on ? kw_mixed_written(sim, find_axis(sim, field), field >= KW_FIELD_RHOX) : KW_OK;
 }
 
 /* The look belongs to the last advance(); densities written since then ask for a new one. */
@@ -385,8 +420,8 @@ void stats(const kw_sim *sim, kw_stats *out)
     out->step_seconds = sim->step_seconds;
     out->bytes = sim->bytes;
     out->steps = sim->steps;
-    snprintf(out->plan_id, sizeof out->plan_id, "cufft-%d-graph", CUDART_VERSION);
-    snprintf(out->stepper, sizeof out->stepper, "classical");
+    snprintf(out->plan_id, sizeof out->plan_id, sim->mixed.on ? "lines-%d-graph" : "cufft-%d-graph", CUDART_VERSION);
+    snprintf(out->stepper, sizeof out->stepper, sim->mixed.on ? "mixed" : "classical");
 }
 
 } // namespace
@@ -394,8 +429,9 @@ void stats(const kw_sim *sim, kw_stats *out)
 extern "C" const kw_backend kw_cuda_backend;
 const kw_backend kw_cuda_backend = {
     "cuda",      "NVIDIA GPU with cuFFT; single precision",
-    probe,       estimate,
-    create,      advance,
+    probe,       kw_mixed_obstacle_here,
+    estimate,    create,
+    advance,
     read_traces, read_accumulator,
     read_field,  write_field,
     watch,       stats,

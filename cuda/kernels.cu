@@ -345,6 +345,17 @@ __global__ void scatter(const kw_device d, const kw_device_source s, bool of_one
         target[s.offset[i]] = place_value(s, i, n, of_one);
 }
 
+struct gain_sources {
+    kw_device_source source[KW_MOST_GAINS];
+};
+
+__global__ void begin(const kw_device d, const gain_sources all, int count, float *gain)
+{
+    long long n = *d.step + 1;
+    for (int i = 0; i < count; i++) gain[i] = source_acts(all.source[i], n) ? source_value(all.source[i], 0, n) : 0.0f;
+    *d.step = n;
+}
+
 /* ---- start ---- */
 
 template <int DIMS> __global__ void __launch_bounds__(THREADS) start(const kw_device d)
@@ -523,6 +534,15 @@ kw_status kw_launch_scatter(const kw_device *device, const kw_device_source *sou
     scatter<<<blocks_for(source->places), THREADS, 0, stream>>>(*device, *source, of_one,
                                                                 reinterpret_cast<float *>(target));
     return launched("a source");
+}
+
+kw_status kw_launch_begin(const kw_device *device, const kw_device_source *sources, int count, float *gain,
+                          cudaStream_t stream)
+{
+    gain_sources all = {};
+    for (int i = 0; i < count; i++) all.source[i] = sources[i];
+    begin<<<1, 1, 0, stream>>>(*device, all, count, gain);
+    return launched("begin");
 }
 
 kw_status kw_launch_pressure(const kw_device *device, cudaStream_t stream) { KW_LAUNCH(pressure, *device); }

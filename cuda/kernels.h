@@ -117,6 +117,11 @@ kw_status kw_launch_correction(const kw_device *device, float2 *spectrum, cudaSt
 /* State of step 0: u_i = dt/(2 rho0_i) work_i, rho_i = p/(d c0^2). */
 kw_status kw_launch_start(const kw_device *device, cudaStream_t stream);
 
+/* Begins a step that gradient() does not: counts it up, and gain[i] = the value of source i, of one signal, in it. */
+enum { KW_MOST_GAINS = 4 };
+kw_status kw_launch_begin(const kw_device *device, const kw_device_source *sources, int count, float *gain,
+                          cudaStream_t stream);
+
 /* Keeps what the recording wants of the step that was just taken, if it is in its window. */
 kw_status kw_launch_record(const kw_device *device, const kw_device_recording *recording, cudaStream_t stream);
 

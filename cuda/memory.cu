@@ -32,6 +32,7 @@ double table_floats(const kw_slots *slots, int a)
 sizes find_sizes(const kw_problem *problem, const kw_slots *slots)
 {
     sizes s = {};
+    bool mixed = kw_mixed_taken_here(problem);
     double rows = (double)slots->n[KW_ROWS], lines = (double)slots->n[KW_LINES], bins = (double)slots->bins;
     s.field = lines * rows * bins * sizeof(float2);
     s.kappa = floor(lines / 2 + 1) * floor(rows / 2 + 1) * bins * sizeof(float);
@@ -42,7 +43,7 @@ sizes find_sizes(const kw_problem *problem, const kw_slots *slots)
         s.sources +=
             28.0 * (double)source->count + 8 + sizeof(float) * (double)source->signals * (double)source->samples;
         if (source->delay != nullptr) s.sources += 12.0 * (double)source->count;
-        s.sources += 10.0 * ALIGNMENT + (source->mode == KW_ADDITIVE ? s.field : 0);
+        s.sources += 10.0 * ALIGNMENT + (source->mode == KW_ADDITIVE && !mixed ? s.field : 0);
     }
     s.small = (2.0 * KW_LOOK_BLOCKS + 2.0 * KW_CHUNKS + 1) * 8 + 40.0 * ALIGNMENT;
     return s;
@@ -104,22 +105,23 @@ void carve_source(kw_sim *sim, size_t *used, const kw_source *source, kw_device_
     carve_if(sim, used, &device->lag, source->delay != nullptr, count);
     carve_if(sim, used, &device->lag_fraction, source->delay != nullptr, count);
     carve_if(sim, used, &device->signal, true, (double)source->signals * (double)source->samples);
-    if (source->mode == KW_ADDITIVE) carve(sim, used, &device->spread, (double)sim->device.elements);
+    if (source->mode == KW_ADDITIVE && !sim->mixed.on)
+        carve(sim, used, &device->spread, (double)sim->device.elements);
 }
 
-void carve_all(kw_sim *sim, const sizes *s, float *tables[KW_TABLES], char **recordings, void **fft_work)
+/* The parts of the classical step. */
+void carve_classical(kw_sim *sim, const sizes *s, float *tables[KW_TABLES], size_t *at)
 {
     kw_device *d = &sim->device;
-    size_t used = 0;
     double elements = (double)d->elements, dims = d->dims;
     const kw_problem *problem = sim->problem;
     needs n = find_needs(problem);
+    size_t used = *at;
     carve(sim, &used, &d->p, elements);
     carve(sim, &used, &d->u, dims * elements);
     carve(sim, &used, &d->rho, dims * elements);
     carve(sim, &used, &d->spec, elements);
     carve(sim, &used, &d->work, n.works * elements);
-    carve_if(sim, &used, &d->c2, is_map(problem, KW_QUANTITY_C0), elements);
     carve_if(sim, &used, &d->rho0, is_map(problem, KW_QUANTITY_RHO0), elements);
     for (int a = 0; a < d->dims; a++) carve_if(sim, &used, &d->staggered[a], problem->staggered, elements);
     carve_if(sim, &used, &d->bona, is_map(problem, KW_QUANTITY_BONA), elements);
@@ -141,6 +143,19 @@ void carve_all(kw_sim *sim, const sizes *s, float *tables[KW_TABLES], char **rec
         d->pml_staggered[a] = tables[3 * a + 1];
         d->gradient[a] = reinterpret_cast<float2 *>(tables[3 * a + 2]);
     }
+    *at = used;
+}
+
+void carve_all(kw_sim *sim, const sizes *s, float *tables[KW_TABLES], char **recordings, void **fft_work)
+{
+    kw_device *d = &sim->device;
+    const kw_problem *problem = sim->problem;
+    size_t used = 0;
+    if (sim->mixed.on)
+        used = (size_t)(kw_mixed_carve(sim, sim->arena) - sim->arena);
+    else
+        carve_classical(sim, s, tables, &used);
+    carve_if(sim, &used, &d->c2, is_map(problem, KW_QUANTITY_C0), (double)d->elements);
     *recordings = sim->arena + used;
     used += (size_t)s->recordings;
     carve(sim, &used, &d->step, 1);
@@ -432,14 +447,14 @@ kw_status fill_sources(kw_sim *sim, const kw_field_source *fields)
 }
 
 /* The step as a graph: one launch instead of one per kernel. */
-kw_status capture_step(kw_sim *sim)
+kw_status capture_step(kw_sim *sim, bool records)
 {
     cudaGraph_t graph = nullptr;
     KW_TRY(kw_may_allocate(sim, "the step's graph"));
     KW_CUDA(cudaStreamBeginCapture(sim->compute, cudaStreamCaptureModeThreadLocal), "preparing the step");
-    kw_status status = kw_enqueue_step(sim);
+    kw_status status = kw_enqueue_step(sim, records);
     cudaError_t error = cudaStreamEndCapture(sim->compute, &graph);
-    if (status == KW_OK && error == cudaSuccess) error = cudaGraphInstantiate(&sim->step_graph, graph, 0);
+    if (status == KW_OK && error == cudaSuccess) error = cudaGraphInstantiate(&sim->step_graph[records], graph, 0);
     if (graph != nullptr) cudaGraphDestroy(graph);
     if (status != KW_OK) return status;
     KW_CUDA(error, "preparing the step");
@@ -475,12 +490,17 @@ void kw_cuda_plan(const kw_problem *problem, double fft_bytes, kw_memory_plan *p
     kw_slots slots = kw_slots_make(&problem->grid);
     sizes s = find_sizes(problem, &slots);
     *plan = {};
-    kw_memory_add(plan, "pressure, velocity, density", s.field * (1 + 2 * slots.dims));
     needs n = find_needs(problem);
-    kw_memory_add(plan, "spectra", s.field * (1 + n.works));
-    kw_memory_add(plan, "FFT work area", fft_bytes);
-    kw_memory_add(plan, "medium maps", s.field * n.maps);
-    kw_memory_add(plan, "k-space tables", s.kappa * n.tables + s.tables);
+    if (kw_mixed_taken_here(problem)) {
+        kw_mixed_plan(problem, plan);
+        kw_memory_add(plan, "medium maps", s.field * n.maps);
+    } else {
+        kw_memory_add(plan, "pressure, velocity, density", s.field * (1 + 2 * slots.dims));
+        kw_memory_add(plan, "spectra", s.field * (1 + n.works));
+        kw_memory_add(plan, "FFT work area", fft_bytes);
+        kw_memory_add(plan, "medium maps", s.field * n.maps);
+        kw_memory_add(plan, "k-space tables", s.kappa * n.tables + s.tables);
+    }
     kw_memory_add(plan, "sources", s.sources);
     kw_memory_add(plan, "recording", s.recordings);
     kw_memory_add(plan, "alignment", s.small);
@@ -497,22 +517,31 @@ kw_status kw_cuda_build(kw_sim *sim, const kw_field_source *source)
     if (sim->sources == nullptr || sim->recordings == nullptr) return no_host_memory();
     sim->slots = kw_slots_make(&problem->grid);
     kw_device_shape(&sim->device, &sim->slots);
+    sim->mixed.on = kw_mixed_taken_here(problem);
     sizes s = find_sizes(problem, &sim->slots);
     KW_TRY(make_streams(sim));
     double start = kw_clock_seconds();
     KW_TRY(kw_may_allocate(sim, "planning the transforms"));
-    KW_TRY(kw_fft_make(&sim->fft, &sim->slots, sim->compute));
+    if (!sim->mixed.on) KW_TRY(kw_fft_make(&sim->fft, &sim->slots, sim->compute));
     sim->plan_seconds = kw_clock_seconds() - start;
     KW_TRY(allocate(sim, &s, tables, &fft_work));
-    KW_TRY(kw_fft_set_work(&sim->fft, fft_work));
-    KW_TRY(fill_tables(sim, tables));
+    if (sim->mixed.on) {
+        KW_TRY(kw_mixed_fill(sim));
+    } else {
+        KW_TRY(kw_fft_set_work(&sim->fft, fft_work));
+        KW_TRY(fill_tables(sim, tables));
+    }
     KW_TRY(fill_medium(sim, source));
     KW_TRY(fill_sources(sim, source));
     KW_TRY(kw_recordings_fill(sim));
+    if (sim->mixed.on) KW_TRY(kw_mixed_sources(sim));
     long long first = problem->has_p0 ? 0 : -1; /* the step before the first that runs */
     KW_TRY(kw_upload(sim, sim->device.step, &first, sizeof first));
+    if (sim->mixed.on) /* the sources left theirs there */
+        KW_CUDA(cudaMemsetAsync(sim->device.p, 0, (size_t)sim->device.elements * sizeof(float2), sim->compute), "p");
     if (problem->has_p0) KW_TRY(fill_field(sim, source, KW_QUANTITY_P0, sim->device.p));
     KW_TRY(kw_enqueue_start(sim));
     KW_CUDA(cudaStreamSynchronize(sim->compute), "the initial state");
-    return capture_step(sim);
+    KW_TRY(capture_step(sim, false));
+    return capture_step(sim, true);
 }

@@ -118,6 +118,30 @@ template <typename T> kw_status upload(kw_sim *sim, const T *device, const std::
     return host.empty() ? KW_OK : kw_upload(sim, device, host.data(), host.size() * sizeof(T));
 }
 
+/* Marks the rows of p that a stencil of p reads. */
+void mark_stencil(kw_sim *sim, const kw_device_stencil *stencil)
+{
+    const int lines = (int)sim->slots.n[KW_LINES], rows = (int)sim->slots.n[KW_ROWS];
+    for (int x = 0; x < stencil->taps[KW_LINES]; x++)
+        for (int y = 0; y < stencil->taps[KW_ROWS]; y++) {
+            int line = (stencil->first[KW_LINES] + x) % lines, row = (stencil->first[KW_ROWS] + y) % rows;
+            sim->mixed.row_needed[line * rows + row] = 1;
+        }
+}
+
+/* Marks the rows of p that a recording reads, for mixed space makes p there alone. */
+void mark_box(kw_sim *sim, const kw_device_recording *r)
+{
+    for (int x = r->lo[KW_LINES]; x < r->lo[KW_LINES] + r->n[KW_LINES]; x++)
+        for (int y = r->lo[KW_ROWS]; y < r->lo[KW_ROWS] + r->n[KW_ROWS]; y++)
+            sim->mixed.row_needed[x * sim->slots.n[KW_ROWS] + y] = 1;
+}
+
+void mark_offset(kw_sim *sim, long long offset)
+{
+    if (offset >= 0) sim->mixed.row_needed[offset / (2 * sim->device.bins)] = 1;
+}
+
 kw_status fill_places(kw_sim *sim, const kw_gpu_recording *recording)
 {
     const kw_recording *asked = recording->asked;
@@ -137,6 +161,8 @@ kw_status fill_places(kw_sim *sim, const kw_gpu_recording *recording)
             offset.push_back(-1);
         }
     }
+    for (size_t i = 0; i < offset.size() && sim->mixed.on; i++) mark_offset(sim, offset[i]);
+    for (size_t i = 0; i < stencil.size() && sim->mixed.on; i++) mark_stencil(sim, &stencil[i]);
     KW_TRY(upload(sim, recording->device.offset, offset));
     if (stencil.empty()) return KW_OK;
     KW_TRY(upload(sim, recording->device.stencil_row, stencil_row));
@@ -164,6 +190,7 @@ kw_status fill_all(kw_sim *sim)
         kw_gpu_recording *recording = &sim->recordings[r];
         counts c = find_counts(sim->problem, recording->asked);
         if (!recording->device.box) KW_TRY(fill_places(sim, recording));
+        if (recording->device.box && sim->mixed.on) mark_box(sim, &recording->device);
         KW_TRY(fill_phases(sim, recording, c.phases));
         KW_TRY(kw_launch_record_start(&recording->device, sim->compute));
     }

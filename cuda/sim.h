@@ -4,6 +4,7 @@
 
 #include "fft.h"
 #include "kernels.h"
+#include "mixed.h"
 
 /* One advance() in flight: what it recorded is copied out, and p looked at, while the next one runs. */
 typedef struct kw_chunk {
@@ -28,6 +29,7 @@ struct kw_sim {
     kw_slots slots;
     kw_fft fft;
     kw_device device;
+    kw_mixed mixed; /* where mixed.on; else the classical step */
     kw_device_source *sources; /* [problem->source_count], on the host */
     char *arena;               /* all device memory but what cuFFT keeps for its plans */
     size_t arena_bytes;
@@ -36,7 +38,7 @@ struct kw_sim {
     unsigned long long *h_looks;
 
     cudaStream_t compute, copy;
-    cudaGraphExec_t step_graph;
+    cudaGraphExec_t step_graph[2]; /* a step that nothing is recorded of, and one that something is */
 
     kw_chunk chunk[KW_CHUNKS];
     int64_t advances; /* numbers the chunks */
@@ -48,9 +50,9 @@ struct kw_sim {
     int64_t allocations, fail_allocation;
 };
 
-/* step.cu: the classical step, what starts it, and what keeps it. */
+/* step.cu: the step, what starts it, and what keeps it. */
 kw_status kw_enqueue_record(kw_sim *sim);
-kw_status kw_enqueue_step(kw_sim *sim);
+kw_status kw_enqueue_step(kw_sim *sim, bool records);
 kw_status kw_enqueue_start(kw_sim *sim);
 kw_status kw_enqueue_refresh(kw_sim *sim);
 

@@ -59,7 +59,10 @@ kw_status kw_enqueue_record(kw_sim *sim)
     return KW_OK;
 }
 
-kw_status kw_enqueue_step(kw_sim *sim)
+namespace
+{
+
+kw_status enqueue_classical(kw_sim *sim)
 {
     const kw_device *device = &sim->device;
     cudaStream_t stream = sim->compute;
@@ -74,13 +77,21 @@ kw_status kw_enqueue_step(kw_sim *sim)
     KW_TRY(kw_launch_density(device, true, stream));
     KW_TRY(apply_sources(sim, true));
     if (device->split) KW_TRY(enqueue_pressure(sim));
-    KW_TRY(kw_enqueue_record(sim));
     return kw_fft_run(&sim->fft, KW_FFT_FORWARD_ONE, device->p, device->spec);
+}
+
+} // namespace
+
+kw_status kw_enqueue_step(kw_sim *sim, bool records)
+{
+    KW_TRY(sim->mixed.on ? kw_mixed_step(sim, records) : enqueue_classical(sim));
+    return records ? kw_enqueue_record(sim) : KW_OK;
 }
 
 kw_status kw_enqueue_start(kw_sim *sim)
 {
     const kw_device *device = &sim->device;
+    if (sim->mixed.on) return kw_mixed_start(sim);
     KW_TRY(prepare_sources(sim, true));
     if (!sim->problem->has_p0) return KW_OK;
     KW_TRY(kw_fft_run(&sim->fft, KW_FFT_FORWARD_ONE, device->p, device->spec));
@@ -92,6 +103,7 @@ kw_status kw_enqueue_start(kw_sim *sim)
 kw_status kw_enqueue_refresh(kw_sim *sim)
 {
     const kw_device *device = &sim->device;
+    if (sim->mixed.on) return kw_mixed_refresh(sim);
     if (device->absorbs) { /* p depends on the divergences too: they follow from u */
         KW_TRY(kw_fft_run(&sim->fft, KW_FFT_FORWARD_ALL, device->u, device->work));
         KW_TRY(kw_launch_divergence(device, sim->compute));

@@ -105,6 +105,12 @@ static const test_recipe recipes[] = {
      0,
      KW_STEPPER_AUTO},
     {"homogeneous, wide", {6, 20, 140}, {1e-4, 1e-4, 1e-4}, {2, 3, 10}, false, false, 0, 0, false, 0, KW_STEPPER_AUTO},
+    {"256 lines", {256, 6, 10}, {1e-4, 1e-4, 1e-4}, {20, 2, 3}, false, false, 0, 0, false, 0, KW_STEPPER_MIXED},
+    {"128 rows, 64 columns", {9, 128, 64}, {1e-4, 1e-4, 1e-4}, {3, 20, 9}, true, false, 0, 0, false, 0, KW_STEPPER_MIXED},
+    {"256 columns", {6, 5, 256}, {1e-4, 1e-4, 1e-4}, {2, 2, 20}, false, false, 0, 0, false, 0, KW_STEPPER_MIXED},
+    {"384 rows", {5, 384, 4}, {1e-4, 1e-4, 1e-4}, {2, 20, 1}, false, false, 0, 0, false, 0, KW_STEPPER_MIXED},
+    {"512, 2-D", {512, 1, 512}, {1e-4, 1e-4, 1e-4}, {20, 0, 20}, false, false, 0, 0, false, 0, KW_STEPPER_MIXED},
+    {"many radices", {105, 72, 50}, {1e-4, 1e-4, 1e-4}, {20, 9, 8}, false, false, 0, 0, false, 0, KW_STEPPER_MIXED},
     {"speed, prime", {13, 17, 19}, {1e-4, 1e-4, 1e-4}, {3, 3, 3}, true, false, 0, 0, false, 0, KW_STEPPER_AUTO},
     {"speed, even", {12, 14, 16}, {1e-4, 1e-4, 1e-4}, {3, 3, 3}, true, false, 2, 0, false, 0, KW_STEPPER_AUTO},
     {"homogeneous, 2-D", {24, 1, 26}, {1e-4, 1e-4, 1e-4}, {5, 0, 5}, false, false, 0, 0, false, 0, KW_STEPPER_AUTO},
@@ -596,7 +602,7 @@ static void read_state(const test_subject *subject, kw_sim *sim, const kw_proble
 static void test_energy_is_constant(void **state)
 {
     const test_subject *subject = *state;
-    double bound = subject->options.precision == KW_DOUBLE ? 1e-13 : 2e-5;
+    double bound = subject->options.precision == KW_DOUBLE ? 3e-13 : 2e-5; /* the sum over the grid rounds too */
     for (int r = 0; r < RECIPES; r++) {
         test_recipe open = recipes[r];
         if (open.power > 0 || open.nonlinear || open.sources > 0) continue;

@@ -93,6 +93,9 @@ typedef struct kw_backend {
     /* Usable here with these options? KW_ERR_RESOURCE and why not, with a remedy, in words for a person. */
     kw_status (*probe)(const kw_options *options, kw_device_info *info);
 
+    /* Why the mixed-space step cannot take the problem here, in words for a person; NULL if it can. */
+    const char *(*mixed_obstacle)(const kw_problem *problem);
+
     /* Bytes by purpose, before anything is allocated. Before the scan maps count as maps; it may find them constant. */
     kw_status (*estimate)(const kw_problem *problem, const kw_options *options, kw_memory_plan *plan);
 

@@ -206,17 +206,12 @@ static kw_status check_absorbing_stability(const kw_problem *problem)
 static kw_status check_stepper(const kw_running *run)
 {
     const kw_problem *problem = &run->problem;
-    const char *obstacle = kw_mixed_obstacle(problem);
+    const char *obstacle = run->summary.backend->mixed_obstacle(problem);
     if (problem->stepper != KW_STEPPER_MIXED) return KW_OK;
     if (obstacle != NULL)
         return kw_fail(KW_ERR_SCENE,
                        "%s: stepper: \"mixed\" cannot take this run, since %s; take \"auto\" or \"classical\"",
                        problem->scene_file, obstacle);
-    if (run->summary.backend != kw_backend_find("cpu"))
-        return kw_fail(
-            KW_ERR_SCENE,
-            "%s: stepper: the backend %s has no \"mixed\" one yet; take \"auto\" or \"classical\", or --backend cpu",
-            problem->scene_file, run->summary.backend->name);
     return KW_OK;
 }
 

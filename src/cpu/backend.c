@@ -77,6 +77,7 @@ const kw_backend kw_cpu_backend = {
     .name = "cpu",
     .summary = "FFTW with OpenMP threads; single and double precision",
     .probe = probe,
+    .mixed_obstacle = kw_mixed_obstacle,
     .estimate = estimate,
     .create = create,
     .advance = advance,
