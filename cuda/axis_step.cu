@@ -1,7 +1,5 @@
 #include "axis_step.h"
 
-#include <cuda_pipeline_primitives.h>
-
 #include "check.h"
 #include "spectra.cuh"
 
@@ -14,125 +12,177 @@ using namespace kw;
  * the momentum, at the density, and out to the points of the sum. */
 enum phase { MOMENTUM, DENSITY, OUTPUT, AT_RUN_TIME };
 
-/* The points of a line. */
-template <class Block, int PHASE> struct points_body {
-    const kw_axis_step *step;
-    Block block;
-    const float2 *early; /* the momentum, in shared memory */
-    float2 *momentum, *density, *lines_out; /* of the line */
-    int stride, runtime_phase;
+/* Points first + m gap of a line. */
+template <class Block, int PHASE> struct points_cursor {
+    const kw_axis_step &step;
+    const float2 *early, *damping; /* momentum, in shared memory */
+    float2 *here, *slab;           /* momentum or output; density */
+    const unsigned char *wanted;
+    int first, gap, n, stride, log_width;
     bool valid;
+    int runtime_phase;
 
     __device__ __forceinline__ int phase() const { return PHASE == AT_RUN_TIME ? runtime_phase : PHASE; }
 
-    __device__ __forceinline__ float2 load(int j) const
+    /* Row in the slab of point m, or -1. */
+    __device__ __forceinline__ int row(int m) const
     {
-        if (phase() == MOMENTUM) return early[(j << block.log_width()) + block.line];
-        int row = phase() == DENSITY ? slab_row(j, block.length(), step->skin) : -1;
-        return row >= 0 ? density[(size_t)row * stride] : make_float2(0, 0);
+        bool some = m * gap < step.skin || (m + 1) * gap > n - step.skin; /* the same for all threads */
+        return some ? slab_row(first + m * gap, n, step.skin) : -1;
     }
 
-    __device__ __forceinline__ float2 update(int j, float2 was, float2 x) const
+    __device__ __forceinline__ float2 load(int m) const
+    {
+        if (phase() == MOMENTUM) return early[m * gap << log_width];
+        int r = phase() == DENSITY ? row(m) : -1;
+        return r >= 0 ? slab[(unsigned)(r * stride)] : make_float2(0, 0);
+    }
+
+    __device__ __forceinline__ float2 update(int m, float2 was, float2 x) const
     {
         if (phase() == MOMENTUM) {
-            float2 e = __ldg(&step->damping[j]);
-            float2 m = make_float2(fmaf(e.x, was.x, e.y * x.x), fmaf(e.x, was.y, e.y * x.y));
-            if (valid) __stcs(&momentum[(size_t)j * stride], m);
-            return m;
+            float2 e = __ldg(&damping[m * gap]);
+            float2 now = make_float2(fmaf(e.x, was.x, e.y * x.x), fmaf(e.x, was.y, e.y * x.y));
+            if (valid) __stcs(&here[(unsigned)(m * gap * stride)], now);
+            return now;
         }
         if (phase() == OUTPUT) {
-            bool wanted = step->wanted == nullptr || step->wanted[j] != 0;
-            if (valid && wanted) lines_out[(size_t)j * stride] = x;
+            if (valid && (wanted == nullptr || wanted[m * gap] != 0)) here[(unsigned)(m * gap * stride)] = x;
             return x;
         }
-        int row = slab_row(j, block.length(), step->skin);
-        if (row < 0) return make_float2(0, 0);
-        float4 e = __ldg(&step->slab[row]);
+        int r = row(m);
+        if (r < 0) return make_float2(0, 0);
+        float4 e = __ldg(&step.slab[r]);
         float2 now = make_float2(fmaf(e.x, was.x, e.y * x.x), fmaf(e.x, was.y, e.y * x.y));
-        if (valid) density[(size_t)row * stride] = now;
+        if (valid) slab[(unsigned)(r * stride)] = now;
         return make_float2(fmaf(e.z, was.x, e.w * x.x), fmaf(e.z, was.y, e.w * x.y));
     }
 };
 
-/* The frequencies of a line. */
-template <bool HALVED, class Block, int PHASE> struct spectrum_body {
-    const kw_axis_step *step;
+/* Frequencies first + m gap of a line. */
+template <bool HALVED, class Block, int PHASE> struct spectrum_cursor {
+    const kw_axis_step &step;
     Block block;
     float2 *kept; /* in shared memory: what the sum gets so far */
     const float2 *source;
-    float2 *sum, *total; /* of the line */
-    size_t whole;
-    int stride, first, runtime_phase;
+    const float4 *gradient;
+    float2 *sum, *total;
+    size_t offset; /* of the first one in a spectrum */
+    int first, gap, stride, place;
     float variable;
     bool valid;
+    int runtime_phase;
 
     __device__ __forceinline__ int phase() const { return PHASE == AT_RUN_TIME ? runtime_phase : PHASE; }
 
-    __device__ __forceinline__ float2 &kept_at(int m) const
+    __device__ __forceinline__ float2 load(int m) const
     {
-        return kept[((first + m) << block.log_width()) + block.line];
-    }
-
-    __device__ __forceinline__ float2 load(int m, int f) const
-    {
-        if (phase() == MOMENTUM) return HALVED ? block.at(first + m) : source[(size_t)f * stride];
+        unsigned at = (unsigned)(m * gap * stride);
+        if (phase() == MOMENTUM)
+            return HALVED ? staged_value(block.at(place + m), first + m * gap, block.length()) : source[at];
         if (HALVED) return make_float2(0, 0);
-        if (phase() == DENSITY) return __ldcs(&sum[(size_t)f * stride]);
-        return step->last ? total[(size_t)f * stride] : make_float2(0, 0);
+        if (phase() == DENSITY) return __ldcs(&sum[at]);
+        return step.last ? total[at] : make_float2(0, 0);
     }
 
-    __device__ __forceinline__ float2 scaled(int f, float2 x, bool forward) const
+    __device__ __forceinline__ float2 scaled(int m, float2 x, bool forward) const
     {
-        float4 g = __ldg(&step->gradient[f]);
-        float k = radial_at(step->kappa, variable + g.z);
-        if (!forward) k *= step->divergence;
+        float4 g = __ldg(&gradient[m * gap]);
+        float k = radial_at(step.kappa, variable + g.z);
+        if (!forward) k *= step.divergence;
         float2 kg = make_float2(k * g.x, k * g.y);
         return forward ? times(x, kg) : times_conj(x, kg);
     }
 
-    __device__ __forceinline__ float2 update(int m, int f, float2 early, float2 x) const
+    __device__ __forceinline__ float2 with_sources(float2 x, unsigned at) const
     {
-        if (phase() == MOMENTUM) return scaled(f, early, true);
+#pragma unroll 1
+        for (int i = 0; i < step.sources; i++)
+            if (*step.gain[i] != 0.0f) x = x + *step.gain[i] * step.to_total[i][offset + at];
+        return x;
+    }
+
+    __device__ __forceinline__ float2 update(int m, float2 early, float2 x) const
+    {
+        if (phase() == MOMENTUM) return scaled(m, early, true);
         if (phase() == DENSITY) {
-            x = scaled(f, x, false);
-            kept_at(m) = HALVED ? x : early + x;
+            x = scaled(m, x, false);
+            kept[m << block.log_width()] = HALVED ? x : early + x;
             return x;
         }
-        x = kept_at(m) + x;
+        x = kept[m << block.log_width()] + x;
         if (HALVED) {
-            block.at(first + m) = x;
+            block.at(place + m) = x;
             return x;
         }
-        if (step->last) {
-            for (int i = 0; i < step->sources; i++)
-                if (*step->gain[i] != 0.0f) x = x + *step->gain[i] * step->to_total[i][whole + (size_t)f * stride];
+        unsigned at = (unsigned)(m * gap * stride);
+        if (step.last) {
+            if (step.sources > 0) x = with_sources(x, at);
             x = early + x;
         }
-        if (valid) (step->last ? total : sum)[(size_t)f * stride] = x;
+        if (valid) (step.last ? total : sum)[at] = x;
         return x;
     }
 };
 
-/* A line's places, which the bodies of all phases are made of. */
+/* A line's places, and what the passes of a phase have to do with it. */
 template <bool HALVED, class Block> struct line_of_block {
     const kw_axis_step *step;
     Block block;
     float2 *second; /* shared memory beside the block */
     size_t whole, slab;
-    int stride, first;
+    int stride;
     float variable;
     bool valid;
 
-    template <int PHASE> __device__ __forceinline__ points_body<Block, PHASE> points(int phase) const
-    {
-        return {step, block, second, step->momentum + whole, step->density + slab, step->lines_out + whole,
-                stride, phase, valid};
-    }
-    template <int PHASE> __device__ __forceinline__ spectrum_body<HALVED, Block, PHASE> spectrum(int phase) const
-    {
-        return {step,  block,  second, step->source + whole, step->sum + whole, step->total + whole, whole, stride,
-                first, phase, variable, valid};
-    }
+    template <int PHASE> struct points {
+        const line_of_block &line;
+        int phase;
+        __device__ __forceinline__ points_cursor<Block, PHASE> start(int first, int gap) const
+        {
+            const kw_axis_step &step = *line.step;
+            bool output = PHASE == OUTPUT || (PHASE == AT_RUN_TIME && phase == OUTPUT);
+            return {step,
+                    line.second + (first << line.block.log_width()) + line.block.line,
+                    step.damping + first,
+                    (output ? step.lines_out : step.momentum) + line.whole + (unsigned)(first * line.stride),
+                    step.density + line.slab,
+                    step.wanted != nullptr ? step.wanted + first : nullptr,
+                    first,
+                    gap,
+                    line.block.length(),
+                    line.stride,
+                    line.block.log_width(),
+                    line.valid,
+                    phase};
+        }
+    };
+
+    template <int PHASE> struct spectrum {
+        const line_of_block &line;
+        int phase;
+        __device__ __forceinline__ spectrum_cursor<HALVED, Block, PHASE> start(int first, int gap) const
+        {
+            const kw_axis_step &step = *line.step;
+            const int place = line.block.first_place();
+            size_t offset = line.whole + (unsigned)(first * line.stride);
+            return {step,
+                    line.block,
+                    line.second + (place << line.block.log_width()) + line.block.line,
+                    step.source + offset,
+                    step.gradient + first,
+                    step.sum + offset,
+                    step.total + offset,
+                    offset,
+                    first,
+                    gap,
+                    line.stride,
+                    place,
+                    line.variable,
+                    line.valid,
+                    phase};
+        }
+    };
 };
 
 /* The passes of one phase; false if it was the last. */
@@ -141,12 +191,12 @@ __device__ __forceinline__ bool run_phase(const kw_axis_step &step, const Line &
 {
     const int phase = PHASE == AT_RUN_TIME ? runtime_phase : PHASE;
     bool inverse = phase == MOMENTUM || (phase == DENSITY ? step.skin > 0 : step.lines_out != nullptr);
-    inner_pass(line.block, line.template spectrum<PHASE>(phase), *forward, inverse);
+    inner_pass(line.block, typename Line::template spectrum<PHASE>{line, phase}, *forward, inverse);
     *forward = inverse && phase < OUTPUT;
     if (!inverse) return phase < OUTPUT;
     if (phase == MOMENTUM) __pipeline_wait_prior(0);
     middle_passes(line.block, true);
-    outer_pass(line.block, line.template points<PHASE>(phase), true, phase < OUTPUT);
+    outer_pass(line.block, typename Line::template points<PHASE>{line, phase}, true, phase < OUTPUT);
     if (phase == OUTPUT) return false;
     middle_passes(line.block, false);
     return true;
@@ -162,8 +212,7 @@ __global__ void __launch_bounds__(RADICES::threads, RADICES::fixed ? 512 / RADIC
     using block_type = line_block<HALVED, RADICES>;
     block_type block = find_block<HALVED, RADICES>(shared, axis.lines, axis.log_width);
     const int n = block.length();
-    line_of_block<HALVED, block_type> line = {&step, block, shared + (n << block.log_width()), 0, 0, TILE,
-                                              block.first_place(), 0, true};
+    line_of_block<HALVED, block_type> line = {&step, block, shared + (n << block.log_width()), 0, 0, TILE, 0, true};
     if constexpr (HALVED) {
         halved_line at = find_halved(axis, block.line);
         line.whole = at.base(n);
@@ -180,14 +229,18 @@ __global__ void __launch_bounds__(RADICES::threads, RADICES::fixed ? 512 / RADIC
         line.variable = __ldg(&step.kappa.variable[axis.slot == KW_LINES ? KW_ROWS : KW_LINES][at.other]) +
                         __ldg(&step.kappa.variable[KW_COLUMNS][at.bin]);
     }
+    float2 *early = &line.second[(block.worker << block.log_width()) + block.line];
+    const float2 *momentum = step.momentum + line.whole + (unsigned)(block.worker * line.stride);
 #pragma unroll
     for (int i = 0; i < (RADICES::fixed ? RADICES::inner : axis.lines.inner); i++)
-        __pipeline_memcpy_async(&line.second[(block.frequency(i) << block.log_width()) + block.line],
-                                &step.momentum[line.whole + (size_t)block.frequency(i) * line.stride], sizeof(float2));
+        __pipeline_memcpy_async(&early[i * block.workers() << block.log_width()],
+                                &momentum[(unsigned)(i * block.workers() * line.stride)], sizeof(float2));
     __pipeline_commit();
     if constexpr (HALVED) {
         __syncthreads();
         stage_in(axis, block, rows, step.source);
+        __pipeline_commit();
+        __pipeline_wait_prior(0);
         __syncthreads();
     }
     bool forward = false;

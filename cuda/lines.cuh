@@ -44,7 +44,17 @@ template <bool SWIZZLED, class RADICES = any_radices> struct line_block {
         return RADICES::fixed ? RADICES::length / RADICES::inner : plan->workers;
     }
     __device__ __forceinline__ int frequency(int m) const { return worker + m * workers(); }
-    __device__ __forceinline__ int first_place() const { return __ldg(&plan->place[worker]); }
+    /* Where the first frequency of this thread stands; what lines.cu puts into place[worker]. */
+    __device__ __forceinline__ int first_place() const
+    {
+        if (!RADICES::fixed) return __ldg(&plan->place[worker]);
+        return worker % RADICES::outer * (RADICES::middle * RADICES::inner) + worker / RADICES::outer * RADICES::inner;
+    }
+    __device__ __forceinline__ int place(int f) const
+    {
+        if (!RADICES::fixed || RADICES::middle > 1) return __ldg(&plan->place[f]);
+        return f % RADICES::outer * RADICES::inner + f / RADICES::outer;
+    }
 };
 
 template <bool SWIZZLED, class RADICES = any_radices>
@@ -116,17 +126,18 @@ template <class Block> __device__ __forceinline__ void middle_passes(const Block
 
 /* ---- the inner pass, around what happens to the frequencies of a line ----
  *
- * The forward transform's end from the block (`forward`), or nothing; then body.update(m, f, loaded, x), loaded what
- * body.load(m, f) gave early; then the inverse's beginning into the block (`inverse`). A thread has frequencies
- * block.frequency(m); they stand next to each other, at first_place() + m. */
+ * The forward transform's end from the block (`forward`), or nothing; then update(m, loaded, x), loaded what load(m) gave
+ * early; then the inverse's beginning into the block (`inverse`). Both are of body.start(first, gap): m stands for frequency
+ * first + m gap. They stand next to each other in the block, at first_place() + m. */
 
 template <int C, class Block, class Body>
 __device__ __forceinline__ void inner_pass_of(const Block &block, const Body &body, bool forward, bool inverse)
 {
     float2 v[C], loaded[C];
     const int first = block.first_place();
+    const auto at = body.start(block.worker, block.workers());
 #pragma unroll
-    for (int m = 0; m < C; m++) loaded[m] = body.load(m, block.frequency(m));
+    for (int m = 0; m < C; m++) loaded[m] = at.load(m);
     if (forward) {
 #pragma unroll
         for (int m = 0; m < C; m++) v[m] = block.at(first + m);
@@ -134,7 +145,7 @@ __device__ __forceinline__ void inner_pass_of(const Block &block, const Body &bo
     }
 #pragma unroll
     for (int m = 0; m < C; m++)
-        v[m] = body.update(m, block.frequency(m), loaded[m], forward ? v[m] : make_float2(0, 0));
+        v[m] = at.update(m, loaded[m], forward ? v[m] : make_float2(0, 0));
     if (!inverse) return;
     dft<C, 1>::run(v);
 #pragma unroll
@@ -163,8 +174,8 @@ __device__ __forceinline__ void inner_pass(const Block &block, const Body &body,
 
 /* ---- the outer pass, around what happens to the points of a line ----
  *
- * The inverse's end from the block (`inverse`), else from what body.load(j) gives; then body.update(j, loaded, x); then the
- * forward transform's beginning into the block (`forward`). */
+ * The inverse's end from the block (`inverse`), else from what load(m) gives; then update(m, loaded, x); then the forward
+ * transform's beginning into the block (`forward`). Both are of body.start(first, gap): m stands for point first + m gap. */
 
 template <int A, class Block, class Body>
 __device__ __forceinline__ void outer_pass_of(const Block &block, const Body &body, bool inverse, bool forward)
@@ -173,8 +184,9 @@ __device__ __forceinline__ void outer_pass_of(const Block &block, const Body &bo
     for (int o = block.worker; o < sub; o += block.workers()) {
         const float2 *root = block.plan->roots + o;
         float2 v[A], loaded[A];
+        const auto points = body.start(o, sub);
 #pragma unroll
-        for (int m = 0; m < A; m++) loaded[m] = body.load(o + m * sub);
+        for (int m = 0; m < A; m++) loaded[m] = points.load(m);
         if (inverse) {
 #pragma unroll
             for (int m = 0; m < A; m++) {
@@ -184,7 +196,7 @@ __device__ __forceinline__ void outer_pass_of(const Block &block, const Body &bo
             dft<A, 1>::run(v);
         }
 #pragma unroll
-        for (int m = 0; m < A; m++) v[m] = body.update(o + m * sub, loaded[m], inverse ? v[m] : loaded[m]);
+        for (int m = 0; m < A; m++) v[m] = points.update(m, loaded[m], inverse ? v[m] : loaded[m]);
         if (!forward) continue;
         dft<A, -1>::run(v);
 #pragma unroll

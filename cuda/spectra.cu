@@ -14,26 +14,30 @@ using staged = line_block<true>;
 
 /* The points of a line on their way to or from a mixed field. */
 struct moving {
-    const float2 *from;
-    float2 *to;
+    const kw_line_move *move;
     size_t base;
-    int stride, n, skin;
-    float scale;
-    bool forward, adds, valid;
+    int stride, n;
+    bool valid;
 
-    __device__ __forceinline__ float2 load(int j) const
-    {
-        int row = slab_row(j, n, skin);
-        return forward && row >= 0 ? from[base + (size_t)row * stride] : make_float2(0, 0);
-    }
-    __device__ __forceinline__ float2 update(int j, float2, float2 x) const
-    {
-        int row = slab_row(j, n, skin);
-        if (forward || row < 0 || !valid) return x;
-        float2 *at = to + base + (size_t)row * stride;
-        *at = adds ? *at + scale * x : scale * x;
-        return x;
-    }
+    struct cursor {
+        const moving &line;
+        int first, gap;
+        __device__ __forceinline__ float2 load(int m) const
+        {
+            int row = slab_row(first + m * gap, line.n, line.move->skin);
+            return line.move->forward && row >= 0 ? line.move->from[line.base + (unsigned)(row * line.stride)]
+                                                  : make_float2(0, 0);
+        }
+        __device__ __forceinline__ float2 update(int m, float2, float2 x) const
+        {
+            int row = slab_row(first + m * gap, line.n, line.move->skin);
+            if (line.move->forward || row < 0 || !line.valid) return x;
+            float2 *at = line.move->to + line.base + (unsigned)(row * line.stride);
+            *at = line.move->adds ? *at + line.move->scale * x : line.move->scale * x;
+            return x;
+        }
+    };
+    __device__ __forceinline__ cursor start(int first, int gap) const { return {*this, first, gap}; }
 };
 
 /* The frequencies of a line: in a spectrum, or in the block, where they were or will be staged. */
@@ -41,32 +45,41 @@ template <class Block> struct moving_spectrum {
     const kw_line_move *move;
     const kw_radial *radial;
     Block block;
-    int slot, first, stride;
+    int slot, place, stride;
     const float2 *from; /* NULL: staged; so is `to` */
     float2 *to;
     float variable;
     bool valid;
 
-    __device__ __forceinline__ float2 load(int m, int f) const
-    {
-        if (move->forward) return make_float2(0, 0);
-        return from != nullptr ? from[(size_t)f * stride] : block.at(first + m);
-    }
-    __device__ __forceinline__ float2 update(int m, int f, float2 in, float2 out) const
-    {
-        if (!move->forward) {
-            if (move->factor == nullptr) return in;
-            float k = radial_at(*radial, variable + __ldg(&radial->variable[slot][f]));
-            float4 g = __ldg(&move->factor[f]);
-            return times(in, make_float2(k * g.x, k * g.y));
+    struct cursor {
+        const moving_spectrum &line;
+        int first, gap;
+        __device__ __forceinline__ float2 load(int m) const
+        {
+            int f = first + m * gap;
+            if (line.move->forward) return make_float2(0, 0);
+            return line.from != nullptr ? line.from[(unsigned)(f * line.stride)]
+                                        : staged_value(line.block.at(line.place + m), f, line.block.length());
         }
-        out = move->scale * out;
-        if (to == nullptr)
-            block.at(first + m) = out;
-        else if (valid)
-            to[(size_t)f * stride] = move->adds ? to[(size_t)f * stride] + out : out;
-        return out;
-    }
+        __device__ __forceinline__ float2 update(int m, float2 in, float2 out) const
+        {
+            int f = first + m * gap;
+            if (!line.move->forward) {
+                if (line.move->factor == nullptr) return in;
+                float4 g = __ldg(&line.move->factor[f]);
+                float k = radial_at(*line.radial, line.variable + g.z);
+                return times(in, make_float2(k * g.x, k * g.y));
+            }
+            out = line.move->scale * out;
+            float2 *at = line.to + (unsigned)(f * line.stride);
+            if (line.to == nullptr)
+                line.block.at(line.place + m) = out;
+            else if (line.valid)
+                *at = line.move->adds ? *at + out : out;
+            return out;
+        }
+    };
+    __device__ __forceinline__ cursor start(int first, int gap) const { return {*this, first, gap}; }
 };
 
 /* What `plain` and `halved` lines do alike. */
@@ -96,8 +109,7 @@ __global__ void __launch_bounds__(KW_LINE_THREADS, 1)
     float variable = 0;
     if (move.factor != nullptr) variable = radial.variable[other][line.other] + radial.variable[KW_COLUMNS][line.bin];
     int stride = line.stride(axis);
-    moving points = {move.from, move.to, kept, stride, axis.lines.n, move.skin, move.scale, move.forward,
-                     move.adds, line.valid};
+    moving points = {&move, kept, stride, axis.lines.n, line.valid};
     moving_spectrum<line_block<false>> spectrum = {
         &move,  &radial,  block, axis.slot, block.first_place(), stride, move.from + whole,
         move.to + whole, variable, line.valid};
@@ -115,13 +127,14 @@ __global__ void __launch_bounds__(KW_LINE_THREADS, 1)
     if (block.worker == 0) rows.set(block.line, line);
     float variable = 0;
     if (move.factor != nullptr) variable = radial.variable[KW_LINES][line.line] + radial.variable[KW_ROWS][line.row];
-    moving points = {move.from,    move.to,   line.base(slab_points(axis.lines.n, move.skin)), TILE, axis.lines.n,
-                     move.skin,    move.scale, move.forward, move.adds, line.valid};
+    moving points = {&move, line.base(slab_points(axis.lines.n, move.skin)), TILE, axis.lines.n, line.valid};
     moving_spectrum<staged> spectrum = {
         &move, &radial, block, axis.slot, block.first_place(), 0, nullptr, nullptr, variable, line.valid};
     __syncthreads();
     if (!move.forward) {
         stage_in(axis, block, rows, move.from);
+        __pipeline_commit();
+        __pipeline_wait_prior(0);
         __syncthreads();
     }
     move_line(block, spectrum, points, move.forward);
@@ -135,12 +148,21 @@ __global__ void __launch_bounds__(KW_LINE_THREADS, 1)
 struct in_place {
     staged block;
     bool inverse;
-    __device__ __forceinline__ float2 load(int j) const { return inverse ? make_float2(0, 0) : block.at(j); }
-    __device__ __forceinline__ float2 update(int j, float2, float2 x) const
-    {
-        if (inverse) block.at(j) = x;
-        return x;
-    }
+
+    struct cursor {
+        const in_place &line;
+        int first, gap;
+        __device__ __forceinline__ float2 load(int m) const
+        {
+            return line.inverse ? make_float2(0, 0) : line.block.at(first + m * gap);
+        }
+        __device__ __forceinline__ float2 update(int m, float2, float2 x) const
+        {
+            if (line.inverse) line.block.at(first + m * gap) = x;
+            return x;
+        }
+    };
+    __device__ __forceinline__ cursor start(int first, int gap) const { return {*this, first, gap}; }
 };
 
 /* X1 + i X2 of two rows, from their half spectra. */
@@ -148,13 +170,15 @@ __device__ __forceinline__ void stage_pairs_in(const kw_axis &axis, const staged
                                       const float2 *__restrict__ spectrum)
 {
     const kw_spectrum_shape &s = axis.shape;
-    for_bins(axis.log_width, s.bins, [&](int f, int line) {
-        float2 a = spectrum[spectrum_at(s, rows.here[line], f)], b = make_float2(0, 0);
-        if (rows.mirror[line] >= 0) b = spectrum[spectrum_at(s, rows.mirror[line], f)];
+    const row_places places(s);
+    for_bins(block, s.bins, [&](int f, int line) {
+        float2 a = make_float2(0, 0), b = a;
+        if (rows.here[line] >= 0) a = spectrum[places.at(rows.here[line], f)];
+        if (rows.mirror[line] >= 0) b = spectrum[places.at(rows.mirror[line], f)];
         if (f == 0 || 2 * f == s.columns) a.y = b.y = 0; /* real, but for rounding */
-        block.of_line(__ldg(&axis.lines.place[f]), line) = make_float2(a.x - b.y, a.y + b.x);
+        block.of_line(block.place(f), line) = make_float2(a.x - b.y, a.y + b.x);
         if (f > 0 && 2 * f < s.columns)
-            block.of_line(__ldg(&axis.lines.place[s.columns - f]), line) = make_float2(a.x + b.y, b.x - a.y);
+            block.of_line(block.place(s.columns - f), line) = make_float2(a.x + b.y, b.x - a.y);
     });
 }
 
@@ -162,13 +186,14 @@ __device__ __forceinline__ void stage_pairs_out(const kw_axis &axis, const stage
                                        float2 *__restrict__ spectrum)
 {
     const kw_spectrum_shape &s = axis.shape;
-    for_bins(axis.log_width, s.bins, [&](int f, int line) {
-        float2 y = block.of_line(__ldg(&axis.lines.place[f]), line),
-               z = block.of_line(__ldg(&axis.lines.place[f > 0 ? s.columns - f : 0]), line);
+    const row_places places(s);
+    for_bins(block, s.bins, [&](int f, int line) {
+        float2 y = block.of_line(block.place(f), line),
+               z = block.of_line(block.place(f > 0 ? s.columns - f : 0), line);
         if (rows.here[line] < 0) return;
-        spectrum[spectrum_at(s, rows.here[line], f)] = make_float2(0.5f * (y.x + z.x), 0.5f * (y.y - z.y));
+        spectrum[places.at(rows.here[line], f)] = make_float2(0.5f * (y.x + z.x), 0.5f * (y.y - z.y));
         if (rows.mirror[line] < 0) return;
-        spectrum[spectrum_at(s, rows.mirror[line], f)] = make_float2(0.5f * (y.y + z.y), 0.5f * (z.x - y.x));
+        spectrum[places.at(rows.mirror[line], f)] = make_float2(0.5f * (y.y + z.y), 0.5f * (z.x - y.x));
     });
 }
 
@@ -176,14 +201,19 @@ __device__ __forceinline__ float divided(const float *by, size_t at, float x) { 
 
 struct staged_spectrum {
     staged block;
-    int first;
+    int place;
     bool inverse;
-    __device__ __forceinline__ float2 load(int m, int) const { return inverse ? block.at(first + m) : make_float2(0, 0); }
-    __device__ __forceinline__ float2 update(int m, int, float2 in, float2 out) const
+
+    __device__ __forceinline__ float2 load(int m) const
     {
-        if (!inverse) block.at(first + m) = out;
+        return inverse ? block.at(place + m) : make_float2(0, 0);
+    }
+    __device__ __forceinline__ float2 update(int m, float2 in, float2 out) const
+    {
+        if (!inverse) block.at(place + m) = out;
         return inverse ? in : out;
     }
+    __device__ __forceinline__ staged_spectrum start(int, int) const { return *this; }
 };
 
 /* Real values of a pair of rows: after the inverse to the field, before the forward transform from it. */
@@ -191,7 +221,7 @@ __device__ __forceinline__ void real_values(const kw_axis &axis, const staged &b
                                    const kw_row_move &move)
 {
     const kw_spectrum_shape &s = axis.shape;
-    for_bins(axis.log_width, s.columns, [&](int j, int line) {
+    for_bins(block, s.columns, [&](int j, int line) {
         float2 &at = block.of_line(j, line), x = at;
         size_t a = (size_t)rows.here[line] * 2 * s.bins + j, b = (size_t)rows.mirror[line] * 2 * s.bins + j;
         bool has_a = rows.here[line] >= 0, has_b = rows.mirror[line] >= 0;

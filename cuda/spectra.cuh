@@ -2,6 +2,8 @@
 #ifndef KW_CUDA_SPECTRA_CUH
 #define KW_CUDA_SPECTRA_CUH
 
+#include <cuda_pipeline_primitives.h>
+
 #include "lines.cuh"
 #include "spectra.h"
 
@@ -9,14 +11,6 @@ namespace kw
 {
 
 enum { TILE = KW_TILE_LINES };
-
-/* Element (line, row, bin) of a spectrum. */
-__device__ __forceinline__ size_t spectrum_at(const kw_spectrum_shape &s, int row, int bin)
-{
-    int tile = bin / TILE, width = min((int)TILE, s.bins - tile * TILE);
-    size_t plane = (size_t)s.lines * s.rows;
-    return tile * TILE * plane + (size_t)row * width + bin % TILE;
-}
 
 /* A line along lines or rows: its elements are base + j stride; of a field that keeps `own` points of the axis. */
 struct plain_line {
@@ -96,47 +90,77 @@ struct block_rows {
     }
 };
 
-/* Threads go along the bins of one row after the other: runs of 16 elements in memory. calls body(bin, line). */
-template <class Body> __device__ __forceinline__ void for_bins(int log_width, int bins, const Body &body)
+/* Threads go along the bins of one row after the other: runs of 16 elements in memory. Calls body(bin, line). */
+template <class Block, class Body>
+__device__ __forceinline__ void for_bins(const Block &block, int bins, const Body &body)
 {
-    int all = ((bins + TILE - 1) / TILE * TILE) << log_width;
-    for (int e = threadIdx.x; e < all; e += blockDim.x) {
-        int line = e / TILE & ((1 << log_width) - 1), bin = (e >> log_width) / TILE * TILE + e % TILE;
-        if (bin < bins) body(bin, line);
+    const int rest = threadIdx.x % TILE, step = blockDim.x / TILE, mask = (1 << block.log_width()) - 1;
+    const int all = (bins + TILE - 1) / TILE << block.log_width();
+#pragma unroll 4
+    for (int q = threadIdx.x / TILE; q < all; q += step) {
+        int bin = (q >> block.log_width()) * TILE + rest;
+        if (bin < bins) body(bin, q & mask);
     }
 }
 
-/* Whole lines of a spectrum into the block, each frequency at its place; needs a barrier after. */
+/* Where the elements of a spectrum are: of row (line rows + row) and bin. */
+struct row_places {
+    size_t plane; /* elements of a tile of one bin */
+    int bins;
+
+    __device__ __forceinline__ explicit row_places(const kw_spectrum_shape &s)
+        : plane((size_t)s.lines * s.rows), bins(s.bins)
+    {
+    }
+    __device__ __forceinline__ size_t at(int row, int bin) const
+    {
+        int first = bin & -TILE, width = min((int)TILE, bins - first);
+        return first * plane + (unsigned)(row * width + bin % TILE);
+    }
+};
+
+/* Whole lines of a spectrum into the block, each frequency at its place, those above the middle still to be conjugated;
+ * asynchronous: __pipeline_wait_prior() and a barrier complete it. */
 template <class Block>
 __device__ __forceinline__ void stage_in(const kw_axis &axis, const Block &block, const block_rows &rows,
-                                const float2 *__restrict__ spectrum)
+                                         const float2 *__restrict__ spectrum)
 {
-    const kw_spectrum_shape &s = axis.shape;
-    for_bins(axis.log_width, s.columns, [&](int f, int line) {
-        bool folded = f > s.columns / 2;
-        float2 x = spectrum[spectrum_at(s, folded ? rows.mirror[line] : rows.here[line], folded ? s.columns - f : f)];
-        if (folded) x.y = -x.y;
-        block.of_line(__ldg(&axis.lines.place[f]), line) = x;
+    const row_places places(axis.shape);
+    const int n = block.length();
+    for_bins(block, n / 2 + 1, [&](int f, int line) {
+        __pipeline_memcpy_async(&block.of_line(block.place(f), line), &spectrum[places.at(rows.here[line], f)],
+                                sizeof(float2));
+        if (f > 0 && 2 * f < n)
+            __pipeline_memcpy_async(&block.of_line(block.place(n - f), line),
+                                    &spectrum[places.at(rows.mirror[line], f)], sizeof(float2));
     });
 }
 
 /* Back, each entry of the spectrum once; `adds`: to what is there. Needs a barrier before. */
 template <class Block>
 __device__ __forceinline__ void stage_out(const kw_axis &axis, const Block &block, const block_rows &rows, bool adds,
-                                 float2 *__restrict__ spectrum)
+                                          float2 *__restrict__ spectrum)
 {
-    const kw_spectrum_shape &s = axis.shape;
-    for_bins(axis.log_width, s.bins, [&](int f, int line) {
+    const row_places places(axis.shape);
+    const int n = block.length();
+    for_bins(block, n / 2 + 1, [&](int f, int line) {
         if (!rows.valid[line]) return;
-        size_t at = spectrum_at(s, rows.here[line], f);
-        float2 x = block.of_line(__ldg(&axis.lines.place[f]), line);
+        size_t at = places.at(rows.here[line], f);
+        float2 x = block.of_line(block.place(f), line);
         spectrum[at] = adds ? spectrum[at] + x : x;
         if (!rows.writes_mirror[line]) return;
-        at = spectrum_at(s, rows.mirror[line], f);
-        x = block.of_line(__ldg(&axis.lines.place[f > 0 ? s.columns - f : 0]), line);
+        at = places.at(rows.mirror[line], f);
+        x = block.of_line(block.place(f > 0 ? n - f : 0), line);
         x.y = -x.y;
         spectrum[at] = adds ? spectrum[at] + x : x;
     });
+}
+
+/* What stage_in() brought for frequency f of n. */
+__device__ __forceinline__ float2 staged_value(float2 x, int f, int n)
+{
+    if (2 * f > n) x.y = -x.y;
+    return x;
 }
 
 /* Row of point j in a slab; -1: it is not in it. skin = 0: all points are kept. */
