@@ -203,7 +203,7 @@ __device__ __forceinline__ bool run_phase(const kw_axis_step &step, const Line &
 }
 
 template <bool HALVED, class RADICES>
-__global__ void __launch_bounds__(RADICES::threads, RADICES::fixed ? 512 / RADICES::threads : 1)
+__global__ void __launch_bounds__(RADICES::threads, RADICES::blocks)
     axis_step(const __grid_constant__ kw_axis_step step)
 {
     extern __shared__ float2 shared[];
@@ -261,13 +261,13 @@ __global__ void __launch_bounds__(RADICES::threads, RADICES::fixed ? 512 / RADIC
 
 /* The lengths that have kernels of their own; the plans of lines.cu for them have these radices: outer, middle, inner. */
 #define KW_FIXED_LENGTHS(X)                                                                                            \
-    X(8, 1, 8, 4)                                                                                                      \
-    X(8, 1, 16, 4)                                                                                                     \
-    X(16, 1, 16, 4)                                                                                                    \
-    X(8, 3, 16, 3)                                                                                                     \
-    X(4, 8, 16, 3)
+    X(8, 1, 8, 4, 4)                                                                                                   \
+    X(8, 1, 16, 4, 4)                                                                                                  \
+    X(16, 1, 16, 4, 2)                                                                                                 \
+    X(8, 3, 16, 3, 2)                                                                                                  \
+    X(4, 8, 16, 3, 2)
 
-bool has_radices(const kw_axis &axis, int outer, int middle, int inner, int log_width)
+bool has_radices(const kw_axis &axis, int outer, int middle, int inner, int log_width, int)
 {
     const kw_lines &plan = axis.lines;
     return plan.outer.radix == outer && plan.inner == inner && plan.middles == (middle > 1) &&

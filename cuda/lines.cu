@@ -85,6 +85,17 @@ kw_lines kw_lines_plan(int64_t length)
     return plan;
 }
 
+kw_lines kw_lines_of(int outer, int middle, int inner)
+{
+    kw_lines plan = {};
+    plan.n = outer * middle * inner;
+    plan.inner = inner;
+    plan.workers = outer * middle;
+    plan.outer = make_pass(&plan, outer, plan.n);
+    if (middle > 1) plan.middle[plan.middles++] = make_pass(&plan, middle, middle * inner);
+    return plan;
+}
+
 void kw_lines_tables(const kw_lines *lines, double *root, unsigned short *place)
 {
     int n = lines->n;

@@ -15,14 +15,16 @@ namespace kw
 
 /* What the compiler knows of a plan: everything, for the lengths that are most used, or nothing. One middle pass at most, 1:
  * none. */
-template <int OUTER, int MIDDLE, int INNER, int LOG_WIDTH> struct fixed_radices {
+template <int OUTER, int MIDDLE, int INNER, int LOG_WIDTH, int BLOCKS> struct fixed_radices {
     static constexpr bool fixed = true;
+    static constexpr int blocks = BLOCKS; /* on a multiprocessor at once, as far as registers go */
     static constexpr int outer = OUTER, middle = MIDDLE, inner = INNER, length = OUTER * MIDDLE * INNER,
                          log_width = LOG_WIDTH, threads = length / INNER << LOG_WIDTH;
 };
 struct any_radices {
     static constexpr bool fixed = false;
-    static constexpr int outer = 1, middle = 1, inner = 1, length = 1, log_width = 0, threads = KW_LINE_THREADS;
+    static constexpr int outer = 1, middle = 1, inner = 1, length = 1, log_width = 0, threads = KW_LINE_THREADS,
+                         blocks = 1;
 };
 
 template <bool SWIZZLED, class RADICES = any_radices> struct line_block {

@@ -35,6 +35,9 @@ typedef struct kw_lines {
 /* Chooses the radices, or sets inner = 0; no tables yet. */
 kw_lines kw_lines_plan(int64_t n);
 
+/* The plan of these radices; middle = 1: none. */
+kw_lines kw_lines_of(int outer, int middle, int inner);
+
 /* Fills the host copies of a plan's tables: root[2 root_count] in double, place[n]. */
 void kw_lines_tables(const kw_lines *lines, double *root, unsigned short *place);
 

@@ -61,27 +61,20 @@ double largest_k2(const kw_problem *problem)
     return k * k;
 }
 
-/* The polynomial of kappa, or of the sources' correction; false if degree KW_RADIAL_MOST does not come to single
- * precision. */
+/* The polynomial of kappa, or of the sources' correction; false if it does not come to single precision. */
 bool fit_radial(const kw_problem *problem, double (*of_k2)(double, double, double), kw_radial *radial)
 {
-    const double most = 3e-8;
-    double k2 = largest_k2(problem), power[KW_RADIAL_MOST + 1];
+    const double most = 4e-8;
+    double k2 = largest_k2(problem), power[KW_RADIAL_DEGREE + 1], worst = 0;
     auto wanted = [&](double v) { return of_k2(problem->c_ref, problem->time.dt, 0.5 * (v + 1) * k2); };
-    for (int degree = 4; degree <= KW_RADIAL_MOST; degree += 2) {
-        double worst = 0;
-        fit(wanted, degree, power);
-        for (int i = 0; i <= 1000; i++) {
-            double v = -1 + 0.002 * i, sum = 0;
-            for (int d = degree; d >= 0; d--) sum = sum * v + power[d];
-            worst = fmax(worst, fabs(sum - wanted(v)));
-        }
-        if (worst > most) continue;
-        radial->degree = degree;
-        for (int d = 0; d <= KW_RADIAL_MOST; d++) radial->coefficient[d] = d <= degree ? (float)power[d] : 0.0f;
-        return true;
+    fit(wanted, KW_RADIAL_DEGREE, power);
+    for (int i = 0; i <= 1000; i++) {
+        double v = -1 + 0.002 * i, sum = 0;
+        for (int d = KW_RADIAL_DEGREE; d >= 0; d--) sum = sum * v + power[d];
+        worst = fmax(worst, fabs(sum - wanted(v)));
     }
-    return false;
+    for (int d = 0; d <= KW_RADIAL_DEGREE; d++) radial->coefficient[d] = (float)power[d];
+    return worst <= most;
 }
 
 /* ---- memory ---- */

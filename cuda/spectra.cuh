@@ -173,12 +173,10 @@ __device__ __forceinline__ int slab_points(int n, int skin) { return skin == 0 ?
 
 __device__ __forceinline__ float radial_at(const kw_radial &r, float x)
 {
-    float k = r.coefficient[4];
-    if (r.degree > 4) k = fmaf(fmaf(r.coefficient[6], x, r.coefficient[5]), x, k);
-    k = fmaf(k, x, r.coefficient[3]);
-    k = fmaf(k, x, r.coefficient[2]);
-    k = fmaf(k, x, r.coefficient[1]);
-    return fmaf(k, x, r.coefficient[0]);
+    float k = r.coefficient[KW_RADIAL_DEGREE];
+#pragma unroll
+    for (int i = KW_RADIAL_DEGREE - 1; i >= 0; i--) k = fmaf(k, x, r.coefficient[i]);
+    return k;
 }
 
 } // namespace kw

@@ -32,10 +32,9 @@ int64_t kw_mixed_elements(const kw_spectrum_shape *shape, kw_slot slot, int64_t 
 
 /* A function of |k|^2 as a polynomial in a variable from -1 to 1 that is linear in it: the sum over the slots of
  * variable[slot][f]. */
-enum { KW_RADIAL_MOST = 6 };
+enum { KW_RADIAL_DEGREE = 5 };
 typedef struct kw_radial {
-    int degree; /* 4 or 6 */
-    float coefficient[KW_RADIAL_MOST + 1];
+    float coefficient[KW_RADIAL_DEGREE + 1];
     const float *variable[3]; /* device, [n of slot] */
 } kw_radial;
 
